@@ -1,0 +1,54 @@
+# Everything a developer runs. Needs Python 3.11+ and make; the rest is installed into .venv.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.setup-done
+# Spark tests share one worker (see tests/conftest.py), so two workers keep two cores busy with one JVM.
+PYTEST := $(BIN)/pytest -n 2 --dist loadgroup
+SUITES := single queries window multiway smallest
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-all lint fmt bench bench-quick clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## Create .venv and install Dovetail with its development tools
+
+# Runs again only when the dependencies may have changed.
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Dovetail needs Python 3.11 or newer; run: make setup PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+demo: $(STAMP) ## Run the live demo for a minute (Ctrl-C ends it earlier)
+	@$(BIN)/dovetail demo
+
+test: $(STAMP) ## Run the fast tests: unit, property, Spark
+	$(PYTEST) -m "not slow"
+
+test-all: $(STAMP) ## Run all tests, also the slow ones
+	$(PYTEST)
+
+lint: $(STAMP) ## Check style, format, types and import layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+fmt: $(STAMP) ## Format the code and apply safe fixes
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(STAMP) ## Run all benchmark suites, put the table into the README and print it (an hour or so)
+	@set -e; for suite in $(SUITES); do $(BIN)/dovetail bench $$suite --json bench-results/$$suite.json; done
+	@$(BIN)/python -m dovetail.bench.report README.md $(SUITES:%=bench-results/%.json)
+	@sed -n '/bench:begin/,/bench:end/p' README.md
+
+bench-quick: $(STAMP) ## Run a short form of all suites, to see that they work
+	@set -e; for suite in $(SUITES); do $(BIN)/dovetail bench $$suite --quick --json bench-results/quick/$$suite.json; done
+
+clean: ## Remove .venv, caches and build output
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

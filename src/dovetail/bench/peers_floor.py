@@ -1,0 +1,44 @@
+"""The floor under any engine that joins in Python: read the same batches and hand the columns over, no more."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from dovetail.bench.measure import RunTime
+from dovetail.bench.options import BenchError
+from dovetail.bench.peers_spark import trigger_ms
+from dovetail.bench.spark_session import read_stream
+from dovetail.bench.workloads import StreamFiles
+
+
+def run_floor(
+    spark: SparkSession, files: StreamFiles, columns: Sequence[str], folder: Path, *, seconds_per_batch: int
+) -> RunTime:
+    frames = [
+        read_stream(spark, files, stream, seconds_per_batch).select(*columns) for stream in files.workload.streams
+    ]
+    counted_rows: list[int] = []
+
+    def count_batch(batch: DataFrame, _batch_id: int) -> None:
+        counts = batch.mapInArrow(_count_rows, "row_count bigint").collect()
+        counted_rows.append(sum(int(row["row_count"]) for row in counts))
+
+    started = time.perf_counter()
+    writer = reduce(DataFrame.unionAll, frames).writeStream.foreachBatch(count_batch)
+    query = writer.option("checkpointLocation", str(folder)).trigger(availableNow=True).start()
+    query.awaitTermination()
+    seconds = time.perf_counter() - started
+    if sum(counted_rows) != files.workload.total_rows:
+        raise BenchError(f"the floor counted {sum(counted_rows)} of {files.workload.total_rows} rows")
+    return RunTime(seconds, batch_ms=tuple(trigger_ms(query)))
+
+
+def _count_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    row_count = sum(batch.num_rows for batch in batches)
+    yield pa.RecordBatch.from_pydict({"row_count": pa.array([row_count], pa.int64())})

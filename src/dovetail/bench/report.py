@@ -1,0 +1,164 @@
+"""Figures for people: the table after a run, and the block of the README.
+
+`python -m dovetail.bench.report README.md single.json queries.json ...` rewrites what stands between
+the two marks in the README; `make bench` ends with it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from dovetail.bench.options import BenchError
+
+BEGIN_MARK = "<!-- bench:begin -->"
+END_MARK = "<!-- bench:end -->"
+Figures = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class FigureRow:
+    """One line of a table: what was measured, and its value as text."""
+
+    measured: str
+    value: str
+
+
+def figure_rows(figures: Figures) -> list[FigureRow]:
+    rows = _ROWS_BY_SUITE[str(figures["suite"])](figures)
+    if "results_equal" in figures:
+        rows.append(FigureRow("answers equal in all systems", "yes" if figures["results_equal"] else "NO"))
+    return rows
+
+
+def figures_table(figures: Figures) -> Table:
+    table = Table(title=f"{figures['suite']}: {_circumstances(figures)}", title_justify="left")
+    table.add_column("measured")
+    table.add_column("value", justify="right")
+    for row in figure_rows(figures):
+        table.add_row(row.measured, row.value)
+    return table
+
+
+def markdown_block(all_figures: Sequence[Figures]) -> str:
+    """All suites as one Markdown table, with the machine and the date above it."""
+    circumstances = sorted({_circumstances(figures) for figures in all_figures})
+    lines = [f"Measured on {'; '.join(circumstances)}.", "", "| suite | measured | value |", "|---|---|---|"]
+    for figures in all_figures:
+        lines += [f"| `{figures['suite']}` | {row.measured} | {row.value} |" for row in figure_rows(figures)]
+    return "\n".join(lines)
+
+
+def replace_block(readme: str, block: str) -> str:
+    """The README's text with what stands between the marks replaced."""
+    before, *rest = readme.split(BEGIN_MARK)
+    _, *after = rest[0].split(END_MARK) if len(rest) == 1 else ("",)
+    if len(after) != 1 or END_MARK in before:
+        raise BenchError("the README has no place for the figures", hint=f"add {BEGIN_MARK} and {END_MARK} once each")
+    return f"{before}{BEGIN_MARK}\n{block}\n{END_MARK}{after[0]}"
+
+
+def _circumstances(figures: Figures) -> str:
+    machine = figures["machine"]
+    quick = ", quick form" if figures.get("quick") else ""
+    return (
+        f"{machine['cores']} cores, {machine['memory_gib']} GiB, Spark {figures['spark_version']}, "
+        f"{figures['date']}{quick}"
+    )
+
+
+def _times(ratio: object, *, is_lower_bound: bool = False) -> str:
+    return f"{'at least ' if is_lower_bound else ''}{ratio}x"
+
+
+def _single_rows(figures: Figures) -> list[FigureRow]:
+    by_store = figures["spark_rows_per_s_by_state_store"]
+    stores = ", ".join(f"{name} {rate:,}" for name, rate in by_store.items())
+    return [
+        FigureRow("input rows; results", f"{figures['rows']:,}; {figures['results']:,}"),
+        FigureRow("Dovetail, rows/s", f"{figures['dovetail_rows_per_s']:,}"),
+        FigureRow("Spark, rows/s by state store", stores),
+        FigureRow("DuckDB batch, rows/s", f"{figures['duckdb_rows_per_s']:,}"),
+        FigureRow("faster than Spark", _times(figures["ratio_spark"], is_lower_bound=bool(figures["spark_stopped"]))),
+        FigureRow("time over DuckDB batch", _times(figures["ratio_duckdb"])),
+        FigureRow("time over only reading into Python", _times(figures["floor_ratio"])),
+    ]
+
+
+def _spark_text(figures: Figures) -> str:
+    if figures["spark_s"] is not None:
+        return f"{figures['spark_s']} s"
+    if figures.get("spark_stopped_after_s"):
+        return f"stopped after {figures['spark_stopped_after_s']} s, {figures['spark_done_share']:.0%} done"
+    return "not run"
+
+
+def _queries_rows(figures: Figures) -> list[FigureRow]:
+    rows = [FigureRow("input rows", f"{figures['rows']:,}")]
+    for count, figure in figures["by_queries"].items():
+        text = f"{figure['dovetail_s']} s; Spark {_spark_text(figure)}; {figure['results']:,} results"
+        rows.append(FigureRow(f"{count} queries", text))
+    stopped = figures["by_queries"]["20"]["spark_s"] is None
+    rows.append(FigureRow("faster than Spark, 20 queries", _times(figures["ratio_spark_20"], is_lower_bound=stopped)))
+    growth_by_count = {count: figures[f"growth_{count}"] for count in (100, 500)}
+    return rows + [
+        FigureRow(f"time of {count} queries over one", _times(growth))
+        for count, growth in growth_by_count.items()
+        if growth is not None
+    ]
+
+
+def _window_rows(figures: Figures) -> list[FigureRow]:
+    rows = [FigureRow("rows a batch", f"{figures['rows_per_batch']:,}")]
+    for window_s, figure in figures["by_window"].items():
+        rows.append(FigureRow(f"window {window_s} s: batch, median", f"{figure['batch_ms_p50']:.0f} ms"))
+    rows.append(FigureRow("batch time, window 300 s over 1 s", _times(figures["growth_300"])))
+    return rows
+
+
+def _multiway_rows(figures: Figures) -> list[FigureRow]:
+    rows = [FigureRow("rows a stream", f"{figures['rows_per_stream']:,}")]
+    for count, figure in figures["by_relations"].items():
+        times = f"{figure['dovetail_s']} s; Spark {_spark_text(figure)}; DuckDB batch {figure['duckdb_s']} s"
+        rows.append(FigureRow(f"{count}-way chain", times))
+        ratio = _times(figure["ratio_spark"], is_lower_bound=figure["spark_s"] is None)
+        rows.append(FigureRow(f"{count}-way chain, faster than Spark", ratio))
+    return rows
+
+
+def _smallest_rows(figures: Figures) -> list[FigureRow]:
+    return [
+        FigureRow("rows a batch", f"{figures['rows_per_batch']}"),
+        FigureRow("batch, median", f"{figures['batch_ms_p50']:.0f} ms"),
+        FigureRow("batch, 90th percentile", f"{figures['batch_ms_p90']:.0f} ms"),
+        FigureRow("Spark's batch, median", f"{figures['spark_batch_ms_p50']:.0f} ms"),
+    ]
+
+
+_ROWS_BY_SUITE = {
+    "single": _single_rows,
+    "queries": _queries_rows,
+    "window": _window_rows,
+    "multiway": _multiway_rows,
+    "smallest": _smallest_rows,
+}
+
+
+def main(arguments: Sequence[str]) -> int:
+    if len(arguments) < 2:
+        sys.stderr.write("usage: python -m dovetail.bench.report README.md FIGURES.json ...\n")
+        return 2
+    readme = Path(arguments[0])
+    all_figures = [json.loads(Path(path).read_text(encoding="utf-8")) for path in arguments[1:]]
+    readme.write_text(replace_block(readme.read_text(encoding="utf-8"), markdown_block(all_figures)), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,55 @@
+"""Entry point of the benchmarks: one suite by name, its figures as plain data for JSON."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyspark
+from pyspark.sql import SparkSession
+from rich.console import Console
+
+from dovetail.bench import multiway, queries, single, smallest, window
+from dovetail.bench.measure import Steps
+from dovetail.bench.options import BenchError, BenchOptions
+from dovetail.bench.report import figures_table
+from dovetail.bench.spark_session import memory_bytes, start_spark
+from dovetail.bench.workbench import Workbench
+
+__all__ = ["SUITES", "BenchError", "BenchOptions", "run_suite"]
+
+SUITES: dict[str, Callable[[Workbench], dict[str, object]]] = {
+    "single": single.run,
+    "queries": queries.run,
+    "window": window.run,
+    "multiway": multiway.run,
+    "smallest": smallest.run,
+}
+
+
+def run_suite(suite: str, options: BenchOptions, console: Console) -> dict[str, object]:
+    """Run one suite with progress and a final table on `console`; the figures are ready for `json.dump`."""
+    if suite not in SUITES:
+        raise BenchError(f"there is no suite {suite!r}", hint=f"one of: {', '.join(SUITES)}")
+    console.print(f"[bold]{suite}[/bold] on {options.cores} cores{', quick' if options.quick else ''}")
+    had_spark = SparkSession.getActiveSession() is not None
+    with tempfile.TemporaryDirectory(prefix="dovetail-bench-") as folder:
+        spark = start_spark(options.cores, Path(folder))
+        try:
+            figures = SUITES[suite](Workbench(spark, Path(folder), options, Steps(console)))
+        finally:
+            if not had_spark:
+                spark.stop()
+    figures = {"suite": suite, "quick": options.quick, **figures, **_circumstances(options)}
+    console.print(figures_table(figures))
+    return figures
+
+
+def _circumstances(options: BenchOptions) -> dict[str, object]:
+    return {
+        "machine": {"cores": options.cores, "memory_gib": round(memory_bytes() / 2**30)},
+        "date": datetime.now(UTC).date().isoformat(),
+        "spark_version": pyspark.__version__,
+    }

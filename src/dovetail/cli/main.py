@@ -1,0 +1,21 @@
+"""The `dovetail` command: the list of its commands."""
+
+from __future__ import annotations
+
+import typer
+
+from dovetail.cli.bench import bench
+from dovetail.cli.demo import demo
+
+app = typer.Typer(
+    name="dovetail",
+    help="Many continuous join queries over the same streams, in one Spark pipeline.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command()(demo)
+app.command()(bench)
+
+if __name__ == "__main__":
+    app()

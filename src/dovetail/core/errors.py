@@ -1,0 +1,97 @@
+"""The error tree. Every error says what happened, where, and what to write or do instead.
+
+A user reads `str(error)`; programs read the fields. Raise the most specific class: tests and the
+service tell user mistakes (`SqlError`, `StreamError`, `QueryError`) from broken files (`StoreError`).
+"""
+
+from __future__ import annotations
+
+
+class DovetailError(Exception):
+    """Base of all errors that Dovetail raises on purpose."""
+
+    def __init__(self, what: str, *, where: str | None = None, hint: str | None = None) -> None:
+        self.what = what
+        self.where = where
+        self.hint = hint
+        super().__init__(self._text())
+
+    def _text(self) -> str:
+        lines = [self.what]
+        if self.where:
+            lines.append(f"  at: {self.where}")
+        if self.hint:
+            lines.append(f"  instead: {self.hint}")
+        return "\n".join(lines)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Keyword-only arguments do not survive the default pickling, and workers send errors home.
+        return (_rebuild, (type(self), self.what, self.where, self.hint))
+
+
+def _rebuild(kind: type[DovetailError], what: str, where: str | None, hint: str | None) -> DovetailError:
+    return kind(what, where=where, hint=hint)
+
+
+class SqlError(DovetailError):
+    """The SQL text cannot be used; `where` is «line L, column C» of the text."""
+
+
+class SqlSyntaxError(SqlError):
+    """The text does not parse."""
+
+
+class UnknownName(SqlError):
+    """A stream, alias, column or function that does not exist."""
+
+
+class TypeMismatch(SqlError):
+    """Operands whose types do not go together."""
+
+
+class UnsupportedSql(SqlError):
+    """Valid SQL that Dovetail does not run."""
+
+
+class CrossProduct(SqlError):
+    """Relations that no equality connects."""
+
+
+class QueryError(DovetailError):
+    """A query that cannot be created, found or dropped."""
+
+
+class StreamError(DovetailError):
+    """A stream that cannot be registered or used."""
+
+
+class SessionError(DovetailError):
+    """A session used in the wrong order or on the wrong checkpoint."""
+
+
+class CheckpointLocked(SessionError):
+    """Another session works on this checkpoint."""
+
+
+class CheckpointVersionMismatch(SessionError):
+    """The checkpoint was written by a version with another layout."""
+
+
+class StoreError(DovetailError):
+    """State on disk that cannot be used."""
+
+
+class BucketMissing(StoreError):
+    """A file that the manifest names is not there."""
+
+
+class BucketCorrupt(StoreError):
+    """A file that the manifest names has other bytes than were committed."""
+
+
+class ManifestVersionTaken(StoreError):
+    """Somebody else committed this batch first."""
+
+
+class EvaluationError(DovetailError):
+    """An expression failed on some row (overflow, division by zero, bad cast)."""

@@ -1,0 +1,1 @@
+"""The papers' running example, live in a terminal."""

@@ -1,0 +1,208 @@
+"""Runs the demo: a Spark of its own, the script's acts on time, figures on the screen, all removed at the end."""
+
+from __future__ import annotations
+
+import signal
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+
+from pyspark.sql import SparkSession
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from dovetail import Query, Session
+from dovetail.core.errors import DovetailError
+from dovetail.demo.figures import Figures
+from dovetail.demo.queries import Q1, QUERIES, DemoQuery
+from dovetail.demo.script import ACTS, Act
+from dovetail.demo.streams import STREAMS
+from dovetail.demo.view import plain_line, screen
+from dovetail.runtime.spark.local_session import end_local_spark, local_spark
+
+TRIGGER = "1 second"
+LATENESS = "1 second"
+LOOK_EVERY_S = 0.2
+PLAIN_LINE_EVERY_S = 5.0
+SAMPLE_ROWS = 3
+LOG_LINES = 20
+
+
+@dataclass(frozen=True)
+class DemoOptions:
+    """How long the demo runs, on how many cores, and whether lines are wanted even in a terminal."""
+
+    seconds: float = 60.0
+    cores: int = 2
+    is_plain: bool = False
+
+    def __post_init__(self) -> None:
+        if self.seconds <= 0:
+            raise DovetailError("the demo needs time", hint="give --seconds a positive number")
+        if self.cores < 1:
+            raise DovetailError("the demo needs a core", hint="give --cores 1 or more")
+
+
+def run_demo(options: DemoOptions, console: Console) -> None:
+    stop_asked = threading.Event()
+    with tempfile.TemporaryDirectory(prefix="dovetail-demo-") as name:
+        folder = Path(name)
+        console.print("Starting Spark ...", style="dim")
+        with _own_spark(folder, options.cores) as spark, _ctrl_c_sets(stop_asked):
+            try:
+                _Show(spark, folder, options, console, stop_asked).run()
+            except Exception:
+                console.print("\nThe demo failed; the end of Spark's log:", style="bold red")
+                console.print("\n".join(_log_file(folder).read_text().splitlines()[-LOG_LINES:]), markup=False)
+                raise
+
+
+def _log_file(folder: Path) -> Path:
+    return folder / "spark.log"
+
+
+@contextmanager
+def _own_spark(folder: Path, cores: int) -> Iterator[SparkSession]:
+    """A session whose files are all below `folder`, so that nothing outlives the demo."""
+    temporary = folder / "tmp"
+    temporary.mkdir()
+    spark = local_spark(
+        "dovetail-demo",
+        cores,
+        log_file=_log_file(folder),
+        spark__local__dir=str(temporary),
+        spark__sql__warehouse__dir=str(folder / "warehouse"),
+        spark__driver__extraJavaOptions=f"-Djava.io.tmpdir={temporary} -XX:-UsePerfData",
+    )
+    try:
+        yield spark
+    finally:
+        end_local_spark(spark)
+
+
+@contextmanager
+def _ctrl_c_sets(stop_asked: threading.Event) -> Iterator[None]:
+    """A first Ctrl-C asks for an orderly end; a second one interrupts.
+
+    Set after Spark has started, because PySpark installs a handler that cancels the running batch.
+    """
+
+    def on_interrupt(_signal: int, _frame: FrameType | None) -> None:
+        if stop_asked.is_set():
+            raise KeyboardInterrupt
+        stop_asked.set()
+
+    before = signal.signal(signal.SIGINT, on_interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@dataclass
+class _Show:
+    spark: SparkSession
+    folder: Path
+    options: DemoOptions
+    console: Console
+    stop_asked: threading.Event
+    figures: Figures = field(init=False)
+    query_by_name: dict[str, Query] = field(default_factory=dict)
+    _started_at: float | None = None
+
+    def __post_init__(self) -> None:
+        self.figures = Figures([stream.name for stream in STREAMS], [query.name for query in QUERIES])
+        self.session = Session(self.spark, str(self.folder / "checkpoint"))
+
+    @property
+    def elapsed_s(self) -> float:
+        return time.monotonic() - self._started_at if self._started_at is not None else 0.0
+
+    def run(self) -> None:
+        try:
+            for stream in STREAMS:
+                self.session.create_stream(stream.name, stream.load(self.spark), event_time="ts", lateness=LATENESS)
+            self._create(Q1)
+            self.session.start(trigger=TRIGGER)
+            self._wait_for_rows()
+            if self.options.is_plain or not self.console.is_terminal:
+                self._play_lines()
+            else:
+                self._play_screen()
+            self._show_results()
+        finally:
+            self.session.stop()
+
+    def _wait_for_rows(self) -> None:
+        """Start the clock with the first rows: how long Java needs to warm up is not part of the script."""
+        self.console.print("Waiting for the first rows ...", style="dim")
+        while not self.stop_asked.is_set() and not (self.session.progress or {}).get("numInputRows"):
+            self._pause()
+        self._started_at = time.monotonic()
+
+    def _pause(self) -> None:
+        # Waiting on the session, not on the clock: a session that fails ends the demo with its error.
+        self.session.await_termination(timeout=LOOK_EVERY_S)
+
+    def _play_screen(self) -> None:
+        with Live(console=self.console, auto_refresh=False, screen=False, vertical_overflow="crop") as live:
+            for _ in self._looks():
+                live.update(
+                    screen(self.figures, self.elapsed_s, self.options.seconds, self.console.height), refresh=True
+                )
+
+    def _play_lines(self) -> None:
+        shown_events, next_line_s = 0, PLAIN_LINE_EVERY_S
+        for _ in self._looks():
+            for event_s, text in self.figures.events[shown_events:]:
+                self.console.print(f"{event_s:5.1f} s  {text}", markup=False, highlight=False)
+            shown_events = len(self.figures.events)
+            if self.elapsed_s >= next_line_s:
+                self.console.print(plain_line(self.figures, self.elapsed_s), markup=False, highlight=False)
+                next_line_s += PLAIN_LINE_EVERY_S
+
+    def _looks(self) -> Iterator[None]:
+        """Yields whenever the screen may have changed, until the time is up or Ctrl-C was pressed."""
+        acts = list(ACTS)
+        while self.elapsed_s < self.options.seconds and not self.stop_asked.is_set():
+            while acts and self.elapsed_s >= acts[0].at_share * self.options.seconds:
+                self._perform(acts.pop(0))
+            self.figures.read(self.session.progress, self.elapsed_s)
+            yield
+            self._pause()
+
+    def _perform(self, act: Act) -> None:
+        if act.kind == "create":
+            self._create(act.query)
+        else:
+            self.query_by_name[act.query.name].drop()
+            self.figures.note(self.elapsed_s, f"{act.query.name} dropped: what only it used is freed")
+
+    def _create(self, query: DemoQuery) -> None:
+        self.query_by_name[query.name] = self.session.create_query(query.sql, name=query.name)
+        self.figures.note(self.elapsed_s, f"{query.name} created: {query.about}, {query.join}")
+
+    def _show_results(self) -> None:
+        for query in QUERIES:
+            if query.name in self.query_by_name:
+                total = self.figures.by_query[query.name].total
+                self.console.print(f"\n{query.name} {query.about}: {total:,} results", style="bold", highlight=False)
+                self.console.print(self._sample(query))
+        self.console.print(
+            "\nNext: README.md shows the same from Python; `make bench` compares with Spark's own joins."
+        )
+
+    def _sample(self, query: DemoQuery) -> Table:
+        results = self.query_by_name[query.name].results()
+        table = Table(box=None, pad_edge=False)
+        for column in results.columns:
+            table.add_column(column, header_style="dim")
+        for row in results.limit(SAMPLE_ROWS).collect():
+            table.add_row(*(str(value) for value in row))
+        return table

@@ -1,0 +1,131 @@
+"""How the demo looks: a live screen for a terminal, plain lines for everything else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from dovetail.demo.figures import Figures
+from dovetail.demo.queries import QUERIES
+from dovetail.demo.streams import STREAMS
+
+COLOR_BY_QUERY = {"Q1": "cyan", "Q2": "magenta", "Q3": "yellow"}
+STYLE_BY_STATE = {"running": "green", "dropped": "dim", "waiting": "dim", "quarantined": "bold red"}
+MAX_EVENTS = 8
+MIN_EVENTS = 2
+FIXED_LINES = 23
+"""Lines of the screen besides the events and the parts of the plan."""
+
+BAR_COUNT = 16
+_BARS = "▁▂▃▄▅▆▇█"
+
+
+def sparkline(values: Sequence[float], width: int) -> str:
+    """The latest values as bars, scaled to their maximum.
+
+    >>> sparkline([0, 5, 10], 4)
+    '▁▅█'
+    """
+    latest = list(values)[-width:]
+    top = max(latest, default=0.0)
+    if top <= 0:
+        return _BARS[0] * len(latest)
+    return "".join(_BARS[min(int(value / top * len(_BARS)), len(_BARS) - 1)] for value in latest)
+
+
+def screen(figures: Figures, elapsed_s: float, seconds: float, height: int) -> RenderableType:
+    """All figures, on as many lines as the terminal has: a small one shows fewer events, then fewer parts."""
+    room = max(height - FIXED_LINES, 0)
+    event_count = min(max(room - len(figures.shared_parts), MIN_EVENTS), MAX_EVENTS)
+    return Group(
+        _headline(figures, elapsed_s, seconds),
+        _streams(figures),
+        _queries(figures),
+        _shared(figures, part_count=max(room - event_count, 1)),
+        _events(figures, event_count),
+        Text("Ctrl-C ends the demo", style="dim"),
+    )
+
+
+def _headline(figures: Figures, elapsed_s: float, seconds: float) -> Text:
+    line = Text.assemble(
+        ("Dovetail", "bold"),
+        f"   {min(elapsed_s, seconds):.0f} of {seconds:.0f} s",
+        f"   {figures.input_rows_per_s:,.0f} rows/s in",
+    )
+    if figures.batch_ms:
+        line.append(f"   batch {figures.batch_ms[-1]:,.0f} ms ")
+        line.append(sparkline(figures.batch_ms, 24), style="blue")
+    return line
+
+
+def _table(title: str, *headers: str, wide: int) -> Table:
+    """A borderless table; a header that ends in a blank is aligned left; column `wide` takes the free space."""
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, expand=True)
+    for position, header in enumerate(headers):
+        table.add_column(
+            header.strip(),
+            justify="right" if header and not header.endswith(" ") else "left",
+            no_wrap=True,
+            header_style="dim",
+            ratio=1 if position == wide else None,
+        )
+    return table
+
+
+def _streams(figures: Figures) -> Table:
+    table = _table("\nStreams", "", "", "rows/s", "", "rows", wide=1)
+    for stream in STREAMS:
+        series = figures.by_stream[stream.name]
+        bars = Text(f"{sparkline(series.rates, BAR_COUNT):{BAR_COUNT}}", style="blue")
+        table.add_row(stream.name, Text(stream.about, "dim"), f"{series.rate_per_s:,.0f}", bars, f"{series.total:,}")
+    return table
+
+
+def _queries(figures: Figures) -> Table:
+    table = _table("\nQueries", "", "", "", "", "results/s", "", "results", wide=1)
+    for query in QUERIES:
+        series, state = figures.by_query[query.name], figures.state_by_query[query.name]
+        color = COLOR_BY_QUERY[query.name]
+        rate = f"{series.rate_per_s:,.0f}" if state == "running" else "-"
+        table.add_row(
+            Text(query.name, f"bold {color}"),
+            query.about,
+            Text(query.join, "dim"),
+            Text(state, STYLE_BY_STATE.get(state, "")),
+            rate,
+            Text(f"{sparkline(series.rates, BAR_COUNT):{BAR_COUNT}}", color),
+            f"{series.total:,}",
+        )
+    return table
+
+
+def _shared(figures: Figures, part_count: int) -> Table:
+    table = _table("\nOne shared plan: who uses what", "", "", "rows", *(f"{query.name} " for query in QUERIES), wide=1)
+    for part in figures.shared_parts[:part_count]:
+        dots = [
+            Text("●", COLOR_BY_QUERY[query.name]) if query.name in part.queries else Text("·", "dim")
+            for query in QUERIES
+        ]
+        table.add_row(Text(part.kind, "dim"), part.name, f"{part.rows:,}", *dots)
+    return table
+
+
+def _events(figures: Figures, event_count: int) -> Panel:
+    lines = [Text(f"{elapsed_s:5.1f} s  {text}") for elapsed_s, text in figures.events[-event_count:]]
+    return Panel(Group(*lines), title="Events", title_align="left", border_style="dim")
+
+
+def plain_line(figures: Figures, elapsed_s: float) -> str:
+    """One line of figures, for a log or a pipe."""
+    results = "  ".join(
+        f"{name} {series.total:,} ({series.rate_per_s:,.0f}/s)"
+        for name, series in figures.by_query.items()
+        if figures.state_by_query[name] != "waiting"
+    )
+    batch_ms = figures.batch_ms[-1] if figures.batch_ms else 0.0
+    return f"{elapsed_s:5.1f} s  in {figures.input_rows_per_s:,.0f} rows/s  batch {batch_ms:,.0f} ms  {results}"

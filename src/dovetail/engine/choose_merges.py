@@ -1,0 +1,51 @@
+"""Which buckets to merge in a batch: neighbours of one level and layout, once there are enough of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dovetail.plan.shared_plan import SharedPlan
+from dovetail.runtime.batch_task import MergeTask
+from dovetail.store.bucket_file import BucketMeta
+
+MERGE_FANOUT = 4
+MAX_MERGED_ROWS = 16_000_000
+
+
+def choose_merges(plan: SharedPlan, buckets: Iterable[BucketMeta], fanout: int = MERGE_FANOUT) -> tuple[MergeTask, ...]:
+    """At most one merge per store and batch, spread over the partitions."""
+    first_batches = {batch for _, batch in plan.complete_from_by_query}
+    by_store: dict[str, list[BucketMeta]] = {}
+    for meta in buckets:
+        by_store.setdefault(meta.store, []).append(meta)
+    merges = []
+    for store in plan.stores:
+        run = _mergeable_run(by_store.get(store.id, []), first_batches, fanout)
+        if run:
+            merges.append(MergeTask(store.id, tuple(run), len(merges) % plan.placement.partition_count))
+    return tuple(merges)
+
+
+def _mergeable_run(buckets: list[BucketMeta], first_batches: set[int], fanout: int) -> list[BucketMeta]:
+    """The lowest-level run of at least `fanout` neighbours that may become one bucket.
+
+    Runs are as long as they get: a batch of many source tasks must not add more buckets than a merge takes away.
+    """
+    best: list[BucketMeta] = []
+    run: list[BucketMeta] = []
+    for meta in sorted(buckets, key=lambda meta: (meta.lower_batch, meta.split)):
+        if run and not _may_extend(run, meta, first_batches):
+            run = []
+        run = [*run, meta]
+        if len(run) >= fanout and (not best or run[0].level <= best[0].level):
+            best = run
+    return best
+
+
+def _may_extend(run: list[BucketMeta], meta: BucketMeta, first_batches: set[int]) -> bool:
+    if run[-1].level != meta.level or run[-1].layout != meta.layout:
+        return False
+    if sum(known.rows for known in run) + meta.rows > MAX_MERGED_ROWS:
+        return False
+    # A query that may only use rows from some batch on tells rows by bucket: no bucket may straddle it.
+    return not any(run[0].lower_batch < batch <= meta.upper_batch for batch in first_batches)

@@ -1,0 +1,126 @@
+"""From which batch on a new query's answers are complete (C7).
+
+A store's history says what it kept since when: columns, and rows by selection. A query created now can use the
+part of the history that kept all it needs, as far back as nothing that it could still join has expired.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from dovetail.optimizer.derive_stores import required_columns, retention_of
+from dovetail.optimizer.live_query import LiveQuery, as_row, store_of
+from dovetail.plan.store_plan import StorePlan
+from dovetail.query.expression import TRUE, columns_of
+from dovetail.query.join_query import Relation
+from dovetail.query.stream import Stream
+from dovetail.store.bucket_file import BucketMeta
+
+
+@dataclass(frozen=True)
+class Segment:
+    """From `from_batch` on the store kept these columns of the rows that one of these selections wants."""
+
+    from_batch: int
+    columns: tuple[str, ...]
+    selections: tuple[str, ...]
+    keeps_all: bool
+
+    def keeps(self, store: StorePlan) -> bool:
+        return (self.columns, self.selections, self.keeps_all) == _kept(store)
+
+
+@dataclass(frozen=True)
+class Expired:
+    """A bucket that is gone: its last batch and its largest event time."""
+
+    upper_batch: int
+    max_time_us: int | None
+
+
+@dataclass(frozen=True)
+class StoreHistory:
+    """`expired` holds only entries that no later one outdoes in both batch and time: a handful."""
+
+    segments: tuple[Segment, ...] = ()
+    expired: tuple[Expired, ...] = field(default=())
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @staticmethod
+    def from_json(record: Mapping[str, Any]) -> StoreHistory:
+        segments = tuple(
+            Segment(s["from_batch"], tuple(s["columns"]), tuple(s["selections"]), s["keeps_all"])
+            for s in record["segments"]
+        )
+        return StoreHistory(segments, tuple(Expired(**entry) for entry in record["expired"]))
+
+    def continued(self, store: StorePlan, batch: int) -> StoreHistory:
+        """The history once batch `batch` is written under this plan."""
+        if self.segments and self.segments[-1].keeps(store):
+            return self
+        return StoreHistory((*self.segments, Segment(batch, *_kept(store))), self.expired)
+
+    def with_expired(self, buckets: Iterable[BucketMeta]) -> StoreHistory:
+        entries = [*self.expired, *(Expired(meta.upper_batch, meta.max_time_us) for meta in buckets)]
+        frontier: list[Expired] = []
+        for entry in sorted(entries, key=lambda e: (e.upper_batch, _time(e)), reverse=True):
+            if not frontier or _time(entry) > _time(frontier[-1]):
+                frontier.append(entry)
+        return StoreHistory(self.segments, tuple(reversed(frontier)))
+
+
+def complete_from(
+    live: LiveQuery,
+    batch: int,
+    streams: Mapping[str, Stream],
+    histories: Mapping[str, StoreHistory],
+    buckets: Iterable[BucketMeta],
+    watermark_us_by_stream: dict[str, int],
+) -> int:
+    """The first batch all of whose rows the query, created at `batch`, can use."""
+    since = 0
+    for relation in live.query.relations:
+        store = store_of(relation)
+        history = histories.get(store, StoreHistory())
+        since = max(since, _kept_since(live, relation, streams[relation.stream], history, batch))
+        retention = retention_of([(live, relation)])
+        for entry in history.expired:
+            if not retention.is_dead(entry.max_time_us, watermark_us_by_stream):
+                since = max(since, entry.upper_batch + 1)
+    return _not_inside_a_bucket(since, {store_of(relation) for relation in live.query.relations}, list(buckets))
+
+
+def _kept_since(live: LiveQuery, relation: Relation, stream: Stream, history: StoreHistory, batch: int) -> int:
+    selection = as_row(relation.selection, relation.alias)
+    needed = required_columns(live, relation, stream)
+    tested = {column.name for column in columns_of(selection)}
+    since = batch
+    for segment in reversed(history.segments):
+        has_columns = needed <= set(segment.columns)
+        has_rows = str(selection) in segment.selections or (
+            segment.keeps_all and (selection == TRUE or tested <= set(segment.columns))
+        )
+        if not (has_columns and has_rows):
+            break
+        since = segment.from_batch
+    return since
+
+
+def _not_inside_a_bucket(since: int, stores: set[str], buckets: list[BucketMeta]) -> int:
+    """Rows are told by bucket: a merged one that begins before `since` cannot be used in part."""
+    for meta in sorted(buckets, key=lambda meta: meta.lower_batch):
+        if meta.store in stores and meta.lower_batch < since <= meta.upper_batch:
+            since = meta.upper_batch + 1
+    return since
+
+
+def _kept(store: StorePlan) -> tuple[tuple[str, ...], tuple[str, ...], bool]:
+    return store.columns, tuple(str(selection) for selection in store.tested_selections), store.keeps_all
+
+
+def _time(entry: Expired) -> float:
+    return float("-inf") if entry.max_time_us is None else entry.max_time_us

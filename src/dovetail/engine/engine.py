@@ -1,0 +1,303 @@
+"""The engine: one order of batches, one place where queries and plans change.
+
+    begin_batch(b)   apply the changelog, plan if anything changed, say what every task must know
+       runtime       runs the source operator and the hops (Spark or in-process)
+    finish_batch     fold the reports into the next state, commit it, clean up
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from dovetail.core.clock import Clock, system_clock
+from dovetail.core.errors import DovetailError, QueryError, SessionError, StreamError
+from dovetail.engine.changelog import Change, Changelog
+from dovetail.engine.choose_merges import choose_merges
+from dovetail.engine.coverage import complete_from
+from dovetail.engine.finish_batch import check_written, finish_batch
+from dovetail.engine.options import EngineOptions
+from dovetail.engine.progress import make_progress
+from dovetail.engine.registry import QueryRecord, QueryState, Registry, check_name
+from dovetail.engine.state import EngineState, stream_text
+from dovetail.frontend.compile_sql import compile_sql
+from dovetail.optimizer.live_query import LiveQuery
+from dovetail.optimizer.plan_queries import plan_queries
+from dovetail.plan.shared_plan import SharedPlan, even_placement
+from dovetail.query.join_query import JoinQuery
+from dovetail.query.stream import Stream
+from dovetail.runtime.batch_task import BatchTask
+from dovetail.runtime.message import Kind, Message
+from dovetail.runtime.report import TaskReport
+from dovetail.store.bucket_file import BucketMeta, check_bucket
+from dovetail.store.commit import OnStep
+from dovetail.store.layout import open_layout
+from dovetail.store.lock import CheckpointLock
+from dovetail.store.manifest import ResultFile, read_latest, read_manifests
+
+Run = Callable[[BatchTask], list[Message]]
+"""Runs a batch's tasks over its rows and returns every message of the last hop."""
+
+
+@dataclass(frozen=True)
+class _Planned:
+    """A plan and what it was made of: the same queries give the same plan."""
+
+    plan: SharedPlan
+    queries: tuple[LiveQuery, ...]
+
+
+class Engine:
+    """Everything but the data path. Thread-safe: queries come and go while a batch runs."""
+
+    def __init__(
+        self, root: Path, options: EngineOptions, *, clock: Clock = system_clock, on_step: OnStep = lambda step: None
+    ) -> None:
+        self.root = root
+        self.options = options
+        self._clock = clock
+        self._on_step = on_step
+        self._lock = threading.RLock()
+        self._checkpoint_lock = CheckpointLock(root)
+        try:
+            open_layout(root)
+            latest = read_latest(root)
+            self._state = EngineState() if latest is None else EngineState.from_stored(latest[1])
+            for meta in self._state.buckets:
+                check_bucket(root, meta)
+            self._changelog = Changelog(root)
+            self._results = _ResultIndex(root)
+        except DovetailError:
+            self._checkpoint_lock.release()
+            raise
+        self.streams: dict[str, Stream] = {}
+        self._compiled: dict[str, JoinQuery] = {}
+        self._planned: _Planned | None = None
+        self.progress: dict[str, Any] | None = None
+
+    def close(self) -> None:
+        self._checkpoint_lock.release()
+
+    # Streams and queries
+
+    def create_stream(self, stream: Stream) -> None:
+        with self._lock:
+            if stream.name in self.streams:
+                raise StreamError(f"stream {stream.name!r} exists already", hint="give the second one another name")
+            recorded = self._state.stream_texts.get(stream.name)
+            if recorded is not None and recorded != stream_text(stream):
+                raise StreamError(
+                    f"stream {stream.name!r} differs from the one this checkpoint was made with",
+                    where=f"now {stream_text(stream)}; then {recorded}",
+                    hint="register the same columns and event time, or start with an empty checkpoint folder",
+                )
+            self.streams[stream.name] = stream
+
+    def create_query(self, sql: str, name: str) -> QueryRecord:
+        """Accept a query; it takes effect with the next batch. The same name and text again is no new query."""
+        with self._lock:
+            check_name(name)
+            known = self._current(name)
+            if known is not None:
+                if known.sql == sql:
+                    return known
+                raise QueryError(
+                    f"query {name!r} exists already with another text", hint="drop it first, or choose another name"
+                )
+            compiled = compile_sql(sql, self.streams, timezone=self.options.timezone)
+            change = self._changelog.append_create(name, sql)
+            self._compiled[change.query] = compiled
+            return QueryRecord(change.query, name, sql)
+
+    def drop_query(self, query_id: str) -> None:
+        with self._lock:
+            record = self.record(query_id)
+            if record.state is QueryState.DROPPED:
+                return
+            self._changelog.append_drop(record.id, record.name)
+
+    def record(self, query_id: str) -> QueryRecord:
+        """The query as it stands, changes not yet in effect included as «pending» or «dropped»."""
+        with self._lock:
+            registry = self._with_pending()
+            try:
+                return registry[query_id]
+            except StopIteration:
+                raise QueryError(f"no query {query_id!r}") from None
+
+    def records(self) -> tuple[QueryRecord, ...]:
+        with self._lock:
+            return self._with_pending().records
+
+    def results(self, query_id: str) -> list[ResultFile]:
+        with self._lock:
+            return self._results.of(query_id)
+
+    def compiled(self, query_id: str) -> JoinQuery:
+        with self._lock:
+            if query_id not in self._compiled:
+                self._compiled[query_id] = compile_sql(self.record(query_id).sql, self.streams, timezone=self.options.timezone)
+            return self._compiled[query_id]
+
+    @property
+    def committed_batch(self) -> int:
+        return self._state.batch
+
+    def plan(self) -> tuple[SharedPlan, tuple[LiveQuery, ...]]:
+        """The plan as the next batch would use it, for explain."""
+        with self._lock:
+            planned = self._plan_for(self._apply_changes(self._state, self._state.batch + 1))[1]
+            return planned.plan, planned.queries
+
+    def check_ready(self) -> None:
+        """Raise unless every stream of the checkpoint is registered again and every query compiles."""
+        with self._lock:
+            if not self.streams:
+                raise SessionError("no stream is registered", hint="call session.create_stream(...) before start()")
+            missing = set(self._state.stream_texts) - set(self.streams)
+            extra = set(self.streams) - set(self._state.stream_texts) if self._state.stream_texts else set()
+            if missing or extra:
+                raise SessionError(
+                    "the streams differ from those this checkpoint was made with: "
+                    + "; ".join(f"{what}: {', '.join(sorted(names))}" for what, names in
+                                (("missing", missing), ("new", extra)) if names),
+                    hint="register the same streams, or start with an empty checkpoint folder",
+                )
+            for record in self._with_pending().records:
+                if record.state in (QueryState.RUNNING, QueryState.PENDING):
+                    self.compiled(record.id)
+
+    # Batches
+
+    def run_batch(self, batch: int, run: Run) -> bool:
+        """One batch, exactly once: False if it was committed before."""
+        if batch <= self._state.batch:
+            return False
+        began = time.perf_counter()
+        with self._lock:
+            before, planned = self._plan_for(self._apply_changes(self._state, batch))
+            task = self._task(before, planned.plan)
+        planned_at = time.perf_counter()
+        self._on_step("before_run")
+        messages = run(task)
+        self._on_step("after_run")
+        ran_at = time.perf_counter()
+        report, written = read_messages(messages)
+        state, draft = finish_batch(before, planned.plan, self.streams, report, written)
+        committed = draft.prepare(self.root, self._on_step).commit(self.root, self._clock, self._on_step)
+        with self._lock:
+            self._state = state
+            self._planned = planned
+            self._results.add(draft.results)
+        durations = {
+            "plan": (planned_at - began) * 1e3,
+            "run": (ran_at - planned_at) * 1e3,
+            "commit": (time.perf_counter() - ran_at) * 1e3,
+        }
+        self.progress = make_progress(state, planned.plan, self.streams, report, durations, self._clock())
+        committed.clean_up(self.root, self._on_step)
+        return True
+
+    def _task(self, before: EngineState, plan: SharedPlan) -> BatchTask:
+        return BatchTask(
+            root=str(self.root),
+            batch=before.batch,
+            plan=plan,
+            streams=tuple(self.streams[name] for name in sorted(self.streams)),
+            buckets=before.buckets,
+            late_before_us=tuple(before.watermark_us_by_stream(self.streams).items()),
+            merges=choose_merges(plan, before.buckets, self.options.merge_fanout),
+            timezone=self.options.timezone,
+            max_pairs=self.options.max_pairs,
+        )
+
+    def _apply_changes(self, state: EngineState, batch: int) -> EngineState:
+        """The state in which `batch` runs: its number, and every change that is there now."""
+        sequence = state.change_sequence
+        registry = state.registry
+        for change in self._changelog.after(sequence):
+            registry = self._changed(registry, change, batch, state)
+            sequence = change.sequence
+        texts = {name: stream_text(stream) for name, stream in sorted(self.streams.items())}
+        return replace(state, batch=batch, change_sequence=sequence, registry=registry, stream_texts=texts)
+
+    def _changed(self, registry: Registry, change: Change, batch: int, state: EngineState) -> Registry:
+        if change.action == "drop":
+            return registry.changed(change.query, state=QueryState.DROPPED, dropped_batch=batch)
+        record = QueryRecord(change.query, change.name, change.sql)
+        live = LiveQuery(record.id, record.name, self.compiled(record.id))
+        since = complete_from(
+            live, batch, self.streams, state.histories, state.buckets, state.watermark_us_by_stream(self.streams)
+        )
+        return registry.with_record(
+            replace(record, state=QueryState.RUNNING, created_batch=batch, complete_from=since)
+        )
+
+    def _plan_for(self, state: EngineState) -> tuple[EngineState, _Planned]:
+        """The plan for the running queries; a new epoch when they are others than before."""
+        live = tuple(
+            LiveQuery(record.id, record.name, self.compiled(record.id), record.complete_from or 0)
+            for record in state.registry.running
+        )
+        if self._planned is not None and self._planned.queries == live:
+            return state, self._planned
+        # After a restart the queries are those of the recorded epoch, unless changes came in between.
+        is_same = self._planned is None and state.registry.running == self._state.registry.running
+        epoch = state.epoch if is_same and state.epoch else state.epoch + 1
+        placement = even_placement(self.options.key_groups, self.options.partitions)
+        plan = plan_queries(live, self.streams, placement, epoch=epoch, stats=self.options.statistics)
+        return replace(state, epoch=epoch), _Planned(plan, live)
+
+    def _with_pending(self) -> Registry:
+        registry = self._state.registry
+        for change in self._changelog.after(self._state.change_sequence):
+            if change.action == "create":
+                registry = registry.with_record(QueryRecord(change.query, change.name, change.sql))
+            else:
+                registry = registry.changed(change.query, state=QueryState.DROPPED)
+        return registry
+
+    def _current(self, name: str) -> QueryRecord | None:
+        return next(
+            (r for r in self._with_pending().records if r.name == name and r.state is not QueryState.DROPPED), None
+        )
+
+
+class _ResultIndex:
+    """Committed result files by query; read once from the manifests, then kept up."""
+
+    def __init__(self, root: Path) -> None:
+        self._files: dict[str, list[ResultFile]] = {}
+        for manifest in read_manifests(root):
+            self.add(manifest.results)
+
+    def add(self, results: tuple[ResultFile, ...]) -> None:
+        for result in results:
+            self._files.setdefault(result.query, []).append(result)
+
+    def of(self, query: str) -> list[ResultFile]:
+        return list(self._files.get(query, []))
+
+
+def read_messages(messages: list[Message]) -> tuple[TaskReport, list[BucketMeta]]:
+    """All tasks' reports as one, and the buckets that the batch wrote."""
+    whole = TaskReport()
+    buckets = []
+    for message in messages:
+        if message.kind is Kind.BUCKET:
+            buckets.append(BucketMeta.from_json(json.loads(message.payload)))
+            continue
+        report = TaskReport.from_bytes(message.payload)
+        whole.streams += report.streams
+        whole.steps += report.steps
+        whole.results += report.results
+        whole.failures += report.failures
+        whole.merges += report.merges
+        for part, seconds in report.seconds_by_part.items():
+            whole.seconds_by_part[part] = whole.seconds_by_part.get(part, 0.0) + seconds
+    return whole, check_written(buckets)

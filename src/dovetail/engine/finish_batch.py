@@ -1,0 +1,98 @@
+"""The state after a batch, from the state before it and what its tasks reported. Pure: commits nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from dovetail.core.errors import StoreError
+from dovetail.engine.coverage import StoreHistory
+from dovetail.engine.registry import QueryState, Registry
+from dovetail.engine.state import EngineState
+from dovetail.plan.shared_plan import SharedPlan
+from dovetail.query.stream import Stream
+from dovetail.runtime.report import StreamCount, TaskReport
+from dovetail.store.bucket_file import BucketMeta
+from dovetail.store.commit import Draft
+
+
+def finish_batch(
+    before: EngineState, plan: SharedPlan, streams: Mapping[str, Stream], report: TaskReport, written: list[BucketMeta]
+) -> tuple[EngineState, Draft]:
+    """`before` already has the batch's number, epoch and registry."""
+    failed = {failure.query: failure.error for failure in report.failures}
+    results = tuple(result for result in report.results if result.query not in failed)
+    registry = _with_results(before.registry, results_rows(results), failed)
+    times = _max_times(before.max_time_us_by_stream, report.streams)
+    state = replace(before, registry=registry, max_time_us_by_stream=times)
+    kept, dead, histories = _keep_and_expire(state, plan, streams, _merged(before.buckets, written, report))
+    state = replace(state, buckets=kept, histories=histories)
+    dead_paths = [meta.path for meta in dead]
+    dead_paths += [path for merge in report.merges for path in merge.replaced_paths]
+    dead_paths += [result.path for result in report.results if result.query in failed]
+    return state, Draft(state.to_stored(), results, tuple(dead_paths))
+
+
+def results_rows(results: tuple[object, ...]) -> dict[str, int]:
+    rows: dict[str, int] = {}
+    for result in results:
+        rows[result.query] = rows.get(result.query, 0) + result.rows  # type: ignore[attr-defined]
+    return rows
+
+
+def check_written(buckets: list[BucketMeta]) -> list[BucketMeta]:
+    """The batch's buckets, which every partition reported; two attempts of one split must not both have been used."""
+    by_place: dict[tuple[str, int], BucketMeta] = {}
+    for meta in buckets:
+        known = by_place.setdefault((meta.store, meta.split), meta)
+        if known != meta:
+            raise StoreError(
+                f"split {meta.split} of store {meta.store} was used from two attempts: {known.path} and {meta.path}",
+                hint="restart the session: the batch did not commit and runs again",
+            )
+    return [by_place[place] for place in sorted(by_place)]
+
+
+def _with_results(registry: Registry, rows_by_query: dict[str, int], failed: dict[str, str]) -> Registry:
+    for record in registry.running:
+        if record.id in failed:
+            registry = registry.changed(record.id, state=QueryState.QUARANTINED, error=failed[record.id])
+        elif record.id in rows_by_query:
+            registry = registry.changed(record.id, total_rows=record.total_rows + rows_by_query[record.id])
+    return registry
+
+
+def _max_times(before: Mapping[str, int], counts: list[StreamCount]) -> dict[str, int]:
+    times = dict(before)
+    for count in counts:
+        if count.max_time_us is not None:
+            times[count.stream] = max(count.max_time_us, times.get(count.stream, count.max_time_us))
+    return times
+
+
+def _merged(earlier: tuple[BucketMeta, ...], written: list[BucketMeta], report: TaskReport) -> list[BucketMeta]:
+    replaced = {path for merge in report.merges for path in merge.replaced_paths}
+    buckets = [meta for meta in earlier if meta.path not in replaced]
+    buckets += [merge.merged for merge in report.merges]
+    buckets += written
+    return sorted(buckets, key=lambda meta: (meta.store, meta.lower_batch, meta.split))
+
+
+def _keep_and_expire(
+    state: EngineState, plan: SharedPlan, streams: Mapping[str, Stream], buckets: list[BucketMeta]
+) -> tuple[tuple[BucketMeta, ...], list[BucketMeta], dict[str, StoreHistory]]:
+    """Whole buckets go once no future row can meet any of their rows; a store goes with its last query."""
+    watermarks = state.watermark_us_by_stream(streams)
+    kept: list[BucketMeta] = []
+    dead: list[BucketMeta] = []
+    histories: dict[str, StoreHistory] = {}
+    for store in plan.stores:
+        own = [meta for meta in buckets if meta.store == store.id]
+        gone = [meta for meta in own if store.retention.is_dead(meta.max_time_us, watermarks)]
+        kept += [meta for meta in own if meta not in gone]
+        dead += gone
+        history = state.histories.get(store.id, StoreHistory())
+        histories[store.id] = history.continued(store, state.batch).with_expired(gone)
+    planned = {store.id for store in plan.stores}
+    dead += [meta for meta in buckets if meta.store not in planned]
+    return tuple(kept), dead, histories

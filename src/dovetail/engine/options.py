@@ -1,0 +1,47 @@
+"""A session's options, checked when they are given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from dovetail.core.errors import SessionError
+from dovetail.stats.catalog import StatsCatalog
+
+MAX_KEY_GROUPS = 1 << 15
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """`key_groups` is fixed for a checkpoint's life; `partitions` may change with every start."""
+
+    partitions: int = 2
+    key_groups: int = 128
+    merge_fanout: int = 4
+    max_pairs: int = 4_000_000
+    timezone: str = "UTC"
+    storage_budget: int | None = None
+    statistics: StatsCatalog | None = None
+
+    def __post_init__(self) -> None:
+        if self.key_groups & (self.key_groups - 1) or not 1 <= self.key_groups <= MAX_KEY_GROUPS:
+            raise SessionError(f"key_groups is {self.key_groups}", hint="use a power of two up to 32768, e.g. 128")
+        if not 1 <= self.partitions <= self.key_groups:
+            raise SessionError(
+                f"partitions is {self.partitions}", hint=f"use 1 to key_groups, which is {self.key_groups}"
+            )
+        if self.merge_fanout < 2:
+            raise SessionError(f"merge_fanout is {self.merge_fanout}", hint="use 2 or more")
+        if self.storage_budget is not None and self.storage_budget <= 0:
+            raise SessionError(f"storage_budget is {self.storage_budget}", hint="use a number of bytes, or None")
+
+
+def make_options(**given: Any) -> EngineOptions:
+    """Options by keyword; an unknown one is an error that lists those there are."""
+    known = {entry.name for entry in fields(EngineOptions)}
+    unknown = set(given) - known
+    if unknown:
+        raise SessionError(
+            f"unknown option: {', '.join(sorted(unknown))}", hint=f"options are: {', '.join(sorted(known))}, trigger"
+        )
+    return EngineOptions(**given)

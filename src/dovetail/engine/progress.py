@@ -1,0 +1,105 @@
+"""What happened in a batch, as a JSON-able dictionary shaped like Spark's StreamingQueryProgress."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from dovetail.engine.state import EngineState
+from dovetail.plan.shared_plan import SharedPlan
+from dovetail.query.stream import Stream
+from dovetail.runtime.report import StepCount, StreamCount, TaskReport
+
+
+def make_progress(
+    state: EngineState,
+    plan: SharedPlan,
+    streams: Mapping[str, Stream],
+    report: TaskReport,
+    duration_ms: dict[str, float],
+    finished_at: float,
+) -> dict[str, Any]:
+    total_ms = sum(duration_ms.values())
+    input_rows = sum(count.rows for count in report.streams)
+    rows_by_query: dict[str, int] = {}
+    for result in report.results:
+        rows_by_query[result.query] = rows_by_query.get(result.query, 0) + result.rows
+    name_by_query = {record.id: record.name for record in state.registry.records}
+    return {
+        "batchId": state.batch,
+        "timestamp": _iso(finished_at * 1e6),
+        "numInputRows": input_rows,
+        "processedRowsPerSecond": input_rows / total_ms * 1000 if total_ms else 0.0,
+        "batchDuration": total_ms,
+        "durationMs": duration_ms,
+        "taskSeconds": report.seconds_by_part,
+        "streams": _stream_entries(streams, report.streams, state.watermark_us_by_stream(streams)),
+        "queries": [
+            {
+                "name": record.name,
+                "state": record.state.value,
+                "numOutputRows": rows_by_query.get(record.id, 0),
+                "totalOutputRows": record.total_rows,
+            }
+            for record in state.registry.records
+            if record.dropped_batch is None or record.dropped_batch == state.batch
+        ],
+        "stores": _store_entries(state, plan, name_by_query),
+        "hops": _hop_entries(plan, report.steps, name_by_query),
+    }
+
+
+def _stream_entries(
+    streams: Mapping[str, Stream], counts: list[StreamCount], watermarks: Mapping[str, int]
+) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": name,
+            "numInputRows": sum(count.rows for count in counts if count.stream == name),
+            "lateRows": sum(count.late_rows for count in counts if count.stream == name),
+            "watermark": _iso(watermarks[name]) if name in watermarks else None,
+        }
+        for name in streams
+    ]
+
+
+def _store_entries(state: EngineState, plan: SharedPlan, name_by_query: Mapping[str, str]) -> list[dict[str, Any]]:
+    users: dict[str, set[str]] = {}
+    for tree in plan.trees:
+        users.setdefault(tree.start, set()).update(name_by_query[leg.query] for leg in tree.legs)
+    entries = []
+    for store in plan.stores:
+        buckets = [meta for meta in state.buckets if meta.store == store.id]
+        entries.append(
+            {
+                "name": store.id,
+                "numRows": sum(meta.rows for meta in buckets),
+                "numBytes": sum(meta.size_bytes for meta in buckets),
+                "numBuckets": len(buckets),
+                "isBounded": store.retention.is_bounded,
+                "queries": sorted(users.get(store.id, set())),
+            }
+        )
+    return entries
+
+
+def _hop_entries(plan: SharedPlan, steps: list[StepCount], name_by_query: Mapping[str, str]) -> list[dict[str, Any]]:
+    entries = []
+    for tree in plan.trees:
+        for node in tree.walk():
+            counted = [step for step in steps if step.node == node.id]
+            entries.append(
+                {
+                    "hop": node.member,
+                    "step": f"{tree.start}: {node.step}",
+                    "probeRows": sum(step.probe_rows for step in counted),
+                    "matchedRows": sum(step.matched_rows for step in counted),
+                    "queries": sorted(name_by_query[leg.query] for leg in node.legs),
+                }
+            )
+    return entries
+
+
+def _iso(micros: float) -> str:
+    return datetime.fromtimestamp(micros / 1e6, UTC).isoformat().replace("+00:00", "Z")

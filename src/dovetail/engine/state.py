@@ -1,0 +1,68 @@
+"""What the engine knows after a batch: a value, written whole with every commit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dovetail.engine.coverage import StoreHistory
+from dovetail.engine.registry import QueryRecord, Registry
+from dovetail.query.stream import Stream
+from dovetail.store.bucket_file import BucketMeta
+from dovetail.store.manifest import State
+
+NO_BATCH = -1
+
+
+@dataclass(frozen=True)
+class EngineState:
+    """State after batch `batch`; a new checkpoint stands at `NO_BATCH`."""
+
+    batch: int = NO_BATCH
+    epoch: int = 0
+    change_sequence: int = 0
+    registry: Registry = field(default_factory=Registry)
+    max_time_us_by_stream: Mapping[str, int] = field(default_factory=dict)
+    histories: Mapping[str, StoreHistory] = field(default_factory=dict)
+    buckets: tuple[BucketMeta, ...] = ()
+    stream_texts: Mapping[str, str] = field(default_factory=dict)
+
+    def watermark_us_by_stream(self, streams: Mapping[str, Stream]) -> dict[str, int]:
+        """Rows below their stream's watermark are late; partners below it can no longer come."""
+        return {
+            name: max_time_us - streams[name].lateness_us
+            for name, max_time_us in self.max_time_us_by_stream.items()
+            if name in streams
+        }
+
+    def to_stored(self) -> State:
+        engine = {
+            "epoch": self.epoch,
+            "change_sequence": self.change_sequence,
+            "queries": [record.to_json() for record in self.registry.records],
+            "max_time_us_by_stream": dict(self.max_time_us_by_stream),
+            "histories": {store: history.to_json() for store, history in self.histories.items()},
+            "stream_texts": dict(self.stream_texts),
+        }
+        return State(self.batch, self.buckets, engine)
+
+    @staticmethod
+    def from_stored(stored: State) -> EngineState:
+        engine: dict[str, Any] = stored.engine
+        return EngineState(
+            batch=stored.batch,
+            epoch=engine["epoch"],
+            change_sequence=engine["change_sequence"],
+            registry=Registry(tuple(QueryRecord.from_json(record) for record in engine["queries"])),
+            max_time_us_by_stream=engine["max_time_us_by_stream"],
+            histories={store: StoreHistory.from_json(record) for store, record in engine["histories"].items()},
+            buckets=stored.buckets,
+            stream_texts=engine["stream_texts"],
+        )
+
+
+def stream_text(stream: Stream) -> str:
+    """A stream's declaration as one line, to compare with what a checkpoint was made with."""
+    columns = ", ".join(f"{name} {sql_type}" for name, sql_type in stream.columns)
+    return f"{stream.name}({columns}) event_time={stream.event_time}"

@@ -1,0 +1,103 @@
+"""SQL text to `JoinQuery`: the front door of the front end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlglot import exp
+
+from dovetail.frontend.bind_expressions import ExpressionBinder, compare_expressions
+from dovetail.frontend.bind_names import Scope, VisibleColumn
+from dovetail.frontend.bind_relations import RelationBinder, select_item
+from dovetail.frontend.parse_sql import WITHIN_KEY, parse_sql
+from dovetail.frontend.source_text import SourceText
+from dovetail.frontend.to_join_query import check_relation_count, to_join_query
+from dovetail.frontend.unsupported import HINT_BY_JOIN, refuse, refuse_leftovers
+from dovetail.query.expression import Expression, conjuncts_of
+from dovetail.query.join_query import JoinQuery, OutputColumn
+from dovetail.query.stream import Stream
+
+_SELECT_PARTS = ("expressions", "from_", "joins", "where")
+_JOIN_PARTS = ("this", "on", "using", "kind", "side", "method")
+
+
+def compile_sql(text: str, streams: Mapping[str, Stream], *, timezone: str = "UTC") -> JoinQuery:
+    """The query that `text` means over `streams`; `timezone` is the Spark session's."""
+    source = SourceText(text)
+    select = parse_sql(text)
+    refuse_leftovers(select, _SELECT_PARTS, source)
+    return _QueryReader(streams, source, timezone).read(select)
+
+
+class _QueryReader:
+    """Reads the outermost SELECT."""
+
+    def __init__(self, streams: Mapping[str, Stream], source: SourceText, timezone: str) -> None:
+        self.source = source
+        self.timezone = timezone
+        self.relations = RelationBinder(streams, source, timezone)
+        self.scope = Scope((), source)
+        self.conditions: list[Expression] = []
+
+    def read(self, select: exp.Select) -> JoinQuery:
+        from_clause = select.args.get("from_")
+        joins = select.args.get("joins") or []
+        if from_clause is None:
+            check_relation_count(0, select, self.source)
+        assert from_clause is not None
+        refuse_leftovers(from_clause, ("this",), self.source)
+        self._add_relation(from_clause.this)
+        for join in joins:
+            self._join(join)
+        check_relation_count(len(self.scope.relations), from_clause, self.source)
+        where = select.args.get("where")
+        if where is not None:
+            refuse_leftovers(where, ("this",), self.source)
+            self._add_condition(where.this)
+        binder = ExpressionBinder(self.scope, self.timezone)
+        output = [
+            OutputColumn(column.name, column.expression)
+            for item in select.expressions
+            for column in select_item(item, binder)
+        ]
+        return to_join_query(self.scope, self.conditions, output, select.meta.get(WITHIN_KEY))
+
+    def _add_relation(self, node: exp.Expr) -> None:
+        self._refuse_nested_joins(node)
+        self.scope = self.scope.with_relation(self.relations.bind(node), self.source.where(node))
+
+    def _refuse_nested_joins(self, node: exp.Expr) -> None:
+        if node.args.get("joins"):
+            hint = "write the joins one after another without parentheses"
+            raise refuse("a join in parentheses", self.source.where(node), hint)
+
+    def _join(self, join: exp.Join) -> None:
+        refuse_leftovers(join, _JOIN_PARTS, self.source)
+        for key in ("kind", "side", "method"):
+            word = str(join.args.get(key) or "").upper()
+            if word not in ("", "INNER", "CROSS"):
+                name, hint = HINT_BY_JOIN.get(word, (f"{word} JOIN", "use JOIN ... ON"))
+                raise refuse(name, self.source.where(join), hint)
+        self._add_relation(join.this)
+        for identifier in join.args.get("using") or []:
+            self._using(identifier)
+        if join.args.get("on") is not None:
+            self._add_condition(join.args["on"])
+
+    def _using(self, identifier: exp.Expr) -> None:
+        """`USING (k)`: equal columns, shown once, as the one on the left."""
+        *before, joined = self.scope.relations
+        left_scope = Scope(tuple(before), self.source, self.scope.merged)
+        reference = exp.column(identifier.name)
+        reference.this.meta.update(identifier.meta)
+        left = left_scope.resolve(reference)
+        right = Scope((joined,), self.source).resolve(reference)
+        binder = ExpressionBinder(self.scope, self.timezone)
+        self.conditions.extend(conjuncts_of(compare_expressions(binder, identifier, "eq", left, right)))
+        merged = [c for c in self.scope.merged if c.name.lower() != identifier.name.lower()]
+        self.scope = Scope(self.scope.relations, self.source, (*merged, VisibleColumn(identifier.name, left)))
+
+    def _add_condition(self, node: exp.Expr) -> None:
+        # ON sees only the relations up to its join, WHERE sees all.
+        binder = ExpressionBinder(self.scope, self.timezone)
+        self.conditions.extend(conjuncts_of(binder.bind_condition(node)))

@@ -1,0 +1,73 @@
+"""Durations in microseconds, as Spark writes them in intervals and in `window()`."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal, InvalidOperation
+
+_BASE_UNITS = {
+    "microsecond": 1,
+    "millisecond": 1_000,
+    "second": 1_000_000,
+    "minute": 60_000_000,
+    "hour": 3_600_000_000,
+    "day": 86_400_000_000,
+    "week": 604_800_000_000,
+}
+MICROSECONDS_BY_UNIT = {**_BASE_UNITS, **{f"{unit}s": factor for unit, factor in _BASE_UNITS.items()}}
+_FIELDS = ("day", "hour", "minute", "second")
+_MONTH_HINT = "months differ in length: write days, for example INTERVAL 30 DAYS"
+_FORM_HINT = "write for example 10 SECONDS, '5 minutes' or '1 hour 30 minutes'"
+
+
+class DurationError(ValueError):
+    """A text that is no day-time duration; `hint` says what to write."""
+
+    def __init__(self, what: str, hint: str = _FORM_HINT) -> None:
+        super().__init__(what)
+        self.hint = hint
+
+
+def parse_duration(text: str) -> int:
+    """Microseconds of `'1 minute 30 seconds'`, with or without the word INTERVAL in front.
+
+    >>> parse_duration("2 seconds"), parse_duration("interval 1 minute 1.5 seconds")
+    (2000000, 61500000)
+    """
+    words = re.sub(r"^\s*interval\s+", "", text.strip(), flags=re.IGNORECASE).split()
+    if not words or len(words) % 2:
+        raise DurationError(f"{text!r} is no duration")
+    return sum(_part_us(number, unit) for number, unit in zip(words[::2], words[1::2], strict=True))
+
+
+def _part_us(number: str, unit: str) -> int:
+    word = unit.lower()
+    if word.rstrip("s") in ("month", "year"):
+        raise DurationError(f"an interval of {number} {unit}", _MONTH_HINT)
+    factor = MICROSECONDS_BY_UNIT.get(word)
+    if factor is None:
+        raise DurationError(f"{unit!r} is no unit of time")
+    try:
+        amount = Decimal(number)
+    except InvalidOperation:
+        raise DurationError(f"{number!r} is no number of {unit}") from None
+    if amount != amount.to_integral_value() and word.rstrip("s") != "second":
+        raise DurationError(f"a fraction of {unit}", "only seconds may have a fraction")
+    micros = amount * factor
+    if micros != micros.to_integral_value():
+        raise DurationError(f"{number} {unit} is finer than a microsecond", "use at most six digits after the point")
+    return int(micros)
+
+
+def parse_day_to_second(text: str, lower: str, upper: str) -> int:
+    """Microseconds of an ANSI literal such as `'1 02:03:04.5' DAY TO SECOND`."""
+    names = [lower.lower(), upper.lower()]
+    if not all(name in _FIELDS for name in names) or _FIELDS.index(names[0]) >= _FIELDS.index(names[1]):
+        raise DurationError(f"an interval of {lower} TO {upper}")
+    fields = _FIELDS[_FIELDS.index(names[0]) : _FIELDS.index(names[1]) + 1]
+    is_negative = text.strip().startswith("-")
+    numbers = re.split(r"[ :]", text.strip().lstrip("+-"))
+    if len(numbers) != len(fields) or not all(re.fullmatch(r"\d+(\.\d{1,6})?", number) for number in numbers):
+        raise DurationError(f"{text!r} is no interval {lower} TO {upper}", "write for example '1 02:03:04' DAY TO SECOND")
+    total = sum(_part_us(number, field) for number, field in zip(numbers, fields, strict=True))
+    return -total if is_negative else total

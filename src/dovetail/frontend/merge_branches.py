@@ -1,0 +1,27 @@
+"""One type for the branches of CASE, IF, COALESCE, IN, GREATEST and the like."""
+
+from __future__ import annotations
+
+from dovetail.frontend.coerce import cast_to, common_type_of
+from dovetail.query.expression import Expression, Literal
+from dovetail.query.types import STRING, SqlType
+
+_TIME_NAMES = ("date", "timestamp", "timestamp_ntz")
+
+
+def merge_branches(expressions: list[Expression], timezone: str) -> list[Expression] | None:
+    """All of them in their common type; None if there is none."""
+    strings = [e for e in expressions if isinstance(e, Literal) and e.type == STRING]
+    others = [e for e in expressions if e not in strings]
+    target: SqlType | None = common_type_of(expressions)
+    if target is None and strings and others:
+        # String constants beside times are read as times, as Spark does.
+        target = common_type_of(others)
+        if target is None or target.name not in _TIME_NAMES:
+            return None
+    if target is None:
+        return None
+    merged = [cast_to(expression, target, timezone) for expression in expressions]
+    if target.name in _TIME_NAMES and any(not isinstance(m, Literal) for m, e in zip(merged, expressions, strict=True) if e in strings):
+        return None
+    return merged

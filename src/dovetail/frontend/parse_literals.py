@@ -1,0 +1,40 @@
+"""Numbers as Spark reads them. Dates and timestamps are in `dovetail.query.time_text`."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from dovetail.query.expression import Literal
+from dovetail.query.types import BIGINT, DOUBLE, INT, MAX_DECIMAL_PRECISION, SqlType
+
+_BITS_BY_INTEGER = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
+
+
+class LiteralError(ValueError):
+    """A constant that Spark would not read, or that is out of range."""
+
+
+def fits_integer(value: int, sql_type: SqlType) -> bool:
+    half = 1 << (_BITS_BY_INTEGER[sql_type.name] - 1)
+    return -half <= value < half
+
+
+def number_literal(text: str) -> Literal:
+    """`1` is an int or bigint, `1.5` a decimal, `1e0` a double.
+
+    >>> str(number_literal("0.05").type), str(number_literal("3000000000").type)
+    ('decimal(2,2)', 'bigint')
+    """
+    if "e" in text.lower():
+        return Literal(float(text), DOUBLE)
+    value = Decimal(text)
+    if "." not in text:
+        for sql_type in (INT, BIGINT):
+            if fits_integer(int(value), sql_type):
+                return Literal(int(value), sql_type)
+    _, digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int)
+    precision = max(len(digits), -exponent)
+    if precision > MAX_DECIMAL_PRECISION:
+        raise LiteralError(f"{text} has more than {MAX_DECIMAL_PRECISION} digits")
+    return Literal(value, SqlType("decimal", precision, -exponent))

@@ -1,0 +1,192 @@
+"""SQL text to one sqlglot SELECT, by a dialect that stays closer to Spark than sqlglot's own.
+
+Deviations from sqlglot's Spark dialect, each because the default would lose or change meaning:
+  - no function is rewritten: every call keeps the name and arguments that the user wrote;
+  - `||` binds like `+` and `-`, as in Spark's grammar;
+  - CAST is CAST (sqlglot reads Spark's as TRY_CAST, which holds without ANSI mode only);
+  - intervals become one number of microseconds;
+  - `WITHIN 10 SECONDS` after a relation or at the end of the query is read here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import ErrorLevel, ParseError, TokenError
+from sqlglot.tokens import Token, TokenType
+
+from dovetail.core.errors import SqlSyntaxError, UnsupportedSql
+from dovetail.frontend.durations import MICROSECONDS_BY_UNIT, DurationError, parse_day_to_second, parse_duration
+from dovetail.frontend.source_text import OFFSET_KEY, SourceText
+from dovetail.frontend.unsupported import STATEMENT_HINT, refuse, refuse_statement
+
+WITHIN_KEY = "within_us"
+WITHIN_TOKEN = TokenType.PREWHERE  # a keyword that Spark lacks, and that no expression or alias swallows
+
+
+class DovetailSpark(Spark):
+    """Spark SQL as Dovetail reads it."""
+
+    class Tokenizer(Spark.Tokenizer):
+        # Inside a literal a doubled quote is the quote; sqlglot would join two literals without it.
+        STRING_ESCAPES: ClassVar[list[str]] = ["\\", "'", '"']
+
+    class Parser(Spark.Parser):
+        STRICT_CAST = True
+        NORMALIZE_DECIMAL_LITERALS = False
+        FUNCTIONS: ClassVar[dict[str, Any]] = {}
+        FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
+            name: Spark.Parser.FUNCTION_PARSERS[name]
+            for name in ("CAST", "TRY_CAST", "EXTRACT", "POSITION", "SUBSTRING", "TRIM")
+        }
+        NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {}
+        NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
+            name: Spark.Parser.NO_PAREN_FUNCTION_PARSERS[name] for name in ("CASE", "IF")
+        }
+        TERM: ClassVar[dict[Any, Any]] = {**Spark.Parser.TERM, TokenType.DPIPE: exp.DPipe}
+        QUERY_MODIFIER_PARSERS: ClassVar[dict[Any, Any]] = {
+            token: parser
+            for token, parser in Spark.Parser.QUERY_MODIFIER_PARSERS.items()
+            if token != WITHIN_TOKEN
+        }
+
+        def expression(self, instance: Any, token: Any = None, comments: Any = None) -> Any:
+            built = super().expression(instance, token, comments)
+            if OFFSET_KEY not in built.meta and self._prev:
+                built.meta[OFFSET_KEY] = self._prev.start
+            return built
+
+        def _parse_table(self, *args: Any, **kwargs: Any) -> Any:
+            table = super()._parse_table(*args, **kwargs)
+            if table is not None and self._curr and self._curr.token_type == WITHIN_TOKEN:
+                table.meta[WITHIN_KEY] = self._parse_within()
+            return table
+
+        def _parse_statement(self) -> Any:
+            statement = super()._parse_statement()
+            if statement is not None and self._curr and self._curr.token_type == WITHIN_TOKEN:
+                statement.meta[WITHIN_KEY] = self._parse_within()
+            return statement
+
+        def _warn_unsupported(self) -> None:
+            """sqlglot warns when it gives up on a statement; `parse_sql` refuses those with an error."""
+
+        def _parse_within(self) -> int:
+            self._advance()
+            self._match(TokenType.INTERVAL)
+            return self._parse_duration_us()
+
+        def _parse_interval(self, require_interval: bool = True, parse_function_unit: bool = True) -> Any:
+            following = self._next.token_type if self._next else None
+            starts_value = following in (TokenType.STRING, TokenType.NUMBER, TokenType.DASH, TokenType.PLUS)
+            if not self._curr or self._curr.token_type != TokenType.INTERVAL or not starts_value:
+                return None
+            start = self._curr
+            self._advance()
+            interval = exp.Interval(this=exp.Literal.number(self._parse_duration_us()))
+            interval.meta[OFFSET_KEY] = start.start
+            return interval
+
+        def _parse_duration_us(self) -> int:
+            """`5 SECONDS`, `'5' SECOND`, `'5 seconds'`, `1 MINUTE 30 SECONDS`, `'0 00:00:05' DAY TO SECOND`."""
+            first = self._curr
+            try:
+                total = self._parse_duration_part()
+                while self._curr and self._is_duration_part():
+                    total += self._parse_duration_part()
+                return total
+            except DurationError as error:
+                where = SourceText(self.sql).where(first.start if first else len(self.sql))
+                raise UnsupportedSql(str(error), where=where, hint=error.hint) from None
+
+        def _is_duration_part(self) -> bool:
+            is_value = self._curr.token_type in (TokenType.NUMBER, TokenType.STRING)
+            return bool(is_value and self._next and self._next.text.lower() in MICROSECONDS_BY_UNIT)
+
+        def _parse_duration_part(self) -> int:
+            sign = ""
+            while self._curr and self._curr.token_type in (TokenType.DASH, TokenType.PLUS):
+                sign += self._curr.text
+                self._advance()
+            token = self._curr
+            if not token or token.token_type not in (TokenType.NUMBER, TokenType.STRING):
+                raise DurationError("a duration starts with a number")
+            self._advance()
+            factor = -1 if sign.count("-") % 2 else 1
+            if self._has_unit_ahead():
+                unit = self._curr.text
+                self._advance()
+                if self._match_text_seq("TO"):
+                    upper = self._curr.text if self._curr else ""
+                    self._advance()
+                    return factor * parse_day_to_second(token.text, unit, upper)
+                return factor * parse_duration(f"{token.text} {unit}")
+            if token.token_type == TokenType.NUMBER:
+                raise DurationError(f"the duration {token.text} has no unit")
+            return factor * parse_duration(token.text)
+
+        def _has_unit_ahead(self) -> bool:
+            if not self._curr or self._curr.token_type == TokenType.IDENTIFIER:
+                return False
+            word = self._curr.text.lower()
+            return word in MICROSECONDS_BY_UNIT or word in ("month", "months", "year", "years")
+
+
+_DIALECT = DovetailSpark()
+
+
+def parse_sql(text: str) -> exp.Select:
+    """The one SELECT that `text` is, each node stamped with its offset."""
+    source = SourceText(text)
+    try:
+        tokens = _mark_within(_DIALECT.tokenize(text), source)
+        parser = _DIALECT.parser(error_level=ErrorLevel.IMMEDIATE)
+        statements = [statement for statement in parser.parse(tokens, text) if statement is not None]
+    except TokenError as error:
+        raise SqlSyntaxError(f"the text cannot be read: {_first_line(error)}", where=source.where(0)) from None
+    except ParseError as error:
+        raise _syntax_error(error, source) from None
+    except RecursionError:
+        raise SqlSyntaxError("the text is nested too deeply", where=source.where(0)) from None
+    if not statements:
+        raise SqlSyntaxError("the text is empty", where=source.where(0), hint=STATEMENT_HINT)
+    if len(statements) > 1:
+        raise UnsupportedSql("more than one statement", where=source.where(statements[1]), hint=STATEMENT_HINT)
+    statement = statements[0]
+    if not isinstance(statement, exp.Select):
+        raise refuse_statement(statement, source)
+    return statement
+
+
+def _mark_within(tokens: list[Token], source: SourceText) -> list[Token]:
+    """WITHIN followed by a duration is the clause; any other use of the word is a name."""
+    for position, token in enumerate(tokens[:-1]):
+        if token.token_type == TokenType.PIPE_GT:
+            # sqlglot would rewrite the pipe into other clauses before anyone could look at it.
+            raise refuse("|>", source.where(token.start), "write one SELECT ... FROM ... WHERE ...")
+        is_word = token.token_type == TokenType.VAR and token.text.upper() == "WITHIN"
+        following = tokens[position + 1].token_type
+        if is_word and following in (TokenType.NUMBER, TokenType.STRING, TokenType.INTERVAL):
+            tokens[position] = Token(
+                WITHIN_TOKEN, token.text, token.line, token.col, token.start, token.end, token.comments
+            )
+    return tokens
+
+
+def _syntax_error(error: ParseError, source: SourceText) -> SqlSyntaxError | UnsupportedSql:
+    details = error.errors[0] if error.errors else {}
+    start_context = details.get("start_context") or ""
+    highlight = details.get("highlight") or ""
+    offset = source.text.find(f"{start_context}{highlight}") + len(start_context) if highlight else len(source.text)
+    what = str(details.get("description") or _first_line(error))
+    near = f" near {highlight!r}" if highlight else " at the end"
+    if highlight.upper() == "WITHIN":
+        hint = "write WITHIN right after a relation and its alias, or once at the very end of the query"
+        return UnsupportedSql("WITHIN does not go here", where=source.where(offset), hint=hint)
+    return SqlSyntaxError(f"the text does not parse: {what}{near}", where=source.where(offset))
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or ["unknown"])[0]

@@ -1,0 +1,83 @@
+"""Type names in SQL text, and which casts Dovetail does exactly as Spark."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from dovetail.core.errors import SqlError
+from dovetail.frontend.source_text import SourceText
+from dovetail.frontend.unsupported import refuse
+from dovetail.query.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    SMALLINT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    TINYINT,
+    SqlType,
+)
+
+_TYPE_BY_NAME = {
+    "BOOLEAN": BOOLEAN,
+    "TINYINT": TINYINT,
+    "SMALLINT": SMALLINT,
+    "INT": INT,
+    "BIGINT": BIGINT,
+    "FLOAT": FLOAT,
+    "DOUBLE": DOUBLE,
+    "TEXT": STRING,
+    "DATE": DATE,
+    "TIMESTAMP": TIMESTAMP,
+    "TIMESTAMPTZ": TIMESTAMP,
+    "TIMESTAMPLTZ": TIMESTAMP,
+    "TIMESTAMPNTZ": TIMESTAMP_NTZ,
+}
+_DEFAULT_DECIMAL = (10, 0)
+_TYPE_HINT = "use boolean, tinyint, smallint, int, bigint, float, double, decimal(p,s), string, date or timestamp"
+_FLOAT_TEXT_HINT = "cast to decimal first: CAST(CAST(x AS DECIMAL(20,6)) AS STRING)"
+
+
+def read_type(node: exp.Expr, place: exp.Expr, source: SourceText) -> SqlType:
+    """The type after AS in a CAST."""
+    name = node.this.name if hasattr(node.this, "name") else str(node.this)
+    if name == "DECIMAL":
+        sizes = [int(size.name) for size in node.args.get("expressions") or []]
+        precision, scale = (*sizes, *_DEFAULT_DECIMAL[len(sizes) :])[:2]
+        try:
+            return SqlType("decimal", precision, scale)
+        except ValueError as error:
+            raise SqlError(str(error), where=source.where(place), hint="use at most decimal(38,s)") from None
+    sql_type = _TYPE_BY_NAME.get(name)
+    if sql_type is None or node.args.get("expressions"):
+        raise refuse(f"the type {name.lower()}", source.where(place), _TYPE_HINT)
+    return sql_type
+
+
+def can_cast(source: SqlType, target: SqlType) -> str | None:
+    """None if the cast exists and is exact, else the hint."""
+    if source.name == "null":
+        return None
+    if source.is_numeric and (target.is_numeric or target == BOOLEAN):
+        return None
+    if source == BOOLEAN and (target.is_numeric or target == STRING):
+        return None
+    if target == STRING:
+        return _FLOAT_TEXT_HINT if source.is_floating else _hint_unless(source.name not in ("interval", "window"))
+    if source == STRING:
+        return None
+    if source == DATE and target.is_time:
+        return None
+    if source.is_time and (target == DATE or target.is_time):
+        return None
+    if source == TIMESTAMP and target == BIGINT:
+        return None
+    return f"Dovetail does not cast {source} to {target}; cast in the DataFrame before create_stream"
+
+
+def _hint_unless(is_fine: bool) -> str | None:
+    return None if is_fine else "select its parts, for example w.start and w.end"

@@ -1,0 +1,163 @@
+"""The one list of refusals: what Dovetail does not run, and what to write instead.
+
+Nothing is ignored silently: `refuse_leftovers` walks the arguments of a syntax node and refuses
+whatever its reader did not consume, by these tables or, for the rest, by the node's own name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from sqlglot import exp
+
+from dovetail.core.errors import UnsupportedSql
+from dovetail.frontend.source_text import SourceText
+
+STATEMENT_HINT = "write one SELECT that joins two to five streams"
+
+HINT_BY_CLAUSE: dict[str, tuple[str, str]] = {
+    "with_": ("WITH", "write the common table as a derived table: (SELECT ... FROM stream) AS name"),
+    "distinct": ("DISTINCT", "drop DISTINCT here and remove duplicates where the answers are read"),
+    "group": ("GROUP BY", "select the joined rows and aggregate query.results()"),
+    "having": ("HAVING", "select the joined rows and aggregate query.results()"),
+    "order": ("ORDER BY", "answers have no order; sort query.results()"),
+    "sort": ("SORT BY", "answers have no order; sort query.results()"),
+    "cluster": ("CLUSTER BY", "leave it out: Dovetail places rows itself"),
+    "distribute": ("DISTRIBUTE BY", "leave it out: Dovetail places rows itself"),
+    "limit": ("LIMIT", "a continuous query has no last row; limit query.results()"),
+    "offset": ("OFFSET", "a continuous query has no first row; use query.results()"),
+    "qualify": ("QUALIFY", "put the condition into WHERE"),
+    "windows": ("WINDOW", "use window(ts, '4 seconds') in a derived table, or WITHIN"),
+    "laterals": ("LATERAL VIEW", "explode the array in the DataFrame before create_stream"),
+    "lateral": ("LATERAL", "compute the column in a derived table: (SELECT ..., expression AS name FROM stream)"),
+    "pivots": ("PIVOT", "pivot query.results()"),
+    "sample": ("TABLESAMPLE", "select by a condition such as key % 10 = 0"),
+    "hint": ("a hint", "leave it out: Dovetail chooses the join order itself"),
+    "into": ("INTO", "write query.results() where you want it"),
+    "locks": ("FOR UPDATE", "leave it out"),
+    "match": ("MATCH_RECOGNIZE", "join the stream with itself under a time condition"),
+    "kind": ("SELECT AS", "select the columns one by one"),
+    "except_": ("* EXCEPT", "list the columns"),
+    "replace": ("* REPLACE", "list the columns"),
+    "rename": ("* RENAME", "list the columns with AS"),
+    "ordinality": ("WITH ORDINALITY", "leave it out"),
+    "when": ("a time travel clause", "a stream has no versions: leave it out"),
+    "version": ("a time travel clause", "a stream has no versions: leave it out"),
+    "db": ("a database name", "write the stream's name alone"),
+    "catalog": ("a catalog name", "write the stream's name alone"),
+    "query": ("a subquery in a predicate", "join the subquery's stream instead"),
+    "match_condition": ("MATCH_CONDITION", "write the condition in ON"),
+    "operation": ("an operation after the query", STATEMENT_HINT),
+}
+
+HINT_BY_JOIN: dict[str, tuple[str, str]] = {
+    "LEFT": ("LEFT JOIN", "use JOIN: an outer row would have to be taken back when a partner arrives later"),
+    "RIGHT": ("RIGHT JOIN", "use JOIN: an outer row would have to be taken back when a partner arrives later"),
+    "FULL": ("FULL JOIN", "use JOIN: an outer row would have to be taken back when a partner arrives later"),
+    "OUTER": ("OUTER JOIN", "use JOIN: an outer row would have to be taken back when a partner arrives later"),
+    "SEMI": ("SEMI JOIN", "use JOIN and remove duplicates where the answers are read"),
+    "ANTI": ("ANTI JOIN", "use JOIN: absence of a partner is not known while rows still arrive"),
+    "NATURAL": ("NATURAL JOIN", "use JOIN ... USING (column, ...)"),
+    "ASOF": ("ASOF JOIN", "use JOIN with a time condition"),
+}
+
+HINT_BY_NODE: dict[type[exp.Expr], tuple[str, str]] = {
+    exp.Union: ("UNION", "create one query per SELECT"),
+    exp.Except: ("EXCEPT", "create one query per SELECT and compare query.results()"),
+    exp.Intersect: ("INTERSECT", "use JOIN on the columns"),
+    exp.Table: ("a join in parentheses", "write the joins one after another without parentheses"),
+    exp.Window: ("a window function (OVER)", "join the stream with itself under a time condition"),
+    exp.Subquery: ("a subquery in an expression", "join the subquery's stream instead"),
+    exp.Select: ("a subquery in an expression", "join the subquery's stream instead"),
+    exp.Exists: ("EXISTS", "use JOIN on the subquery's stream"),
+    exp.Any: ("ANY", "write the conditions with OR"),
+    exp.All: ("ALL", "write the conditions with AND"),
+    exp.Star: ("* inside an expression", "name the column"),
+    exp.Lambda: ("a lambda", "compute the column in the DataFrame before create_stream"),
+    exp.Bracket: ("[ ] access", "extract the element in the DataFrame before create_stream"),
+    exp.Dot: ("a field of an expression", "extract the field in the DataFrame before create_stream"),
+    exp.Tuple: ("a list of values in parentheses", "compare the columns one by one with AND"),
+    exp.Placeholder: ("a parameter", "write the value itself"),
+    exp.Parameter: ("a parameter", "write the value itself"),
+    exp.TryCast: ("TRY_CAST", "use CAST on values that fit, guarded by CASE WHEN"),
+    exp.Concat: ("string literals side by side", "write one literal, with \\' for a quote, or use ||"),
+    exp.BitwiseAnd: ("&", "compute the bits in the DataFrame before create_stream"),
+    exp.BitwiseOr: ("|", "compute the bits in the DataFrame before create_stream"),
+    exp.BitwiseXor: ("^", "use power(x, y) for powers"),
+    exp.BitwiseNot: ("~", "use NOT for conditions"),
+    exp.BitwiseLeftShift: ("<<", "multiply by a power of two"),
+    exp.BitwiseRightShift: (">>", "divide with DIV by a power of two"),
+    exp.Collate: ("COLLATE", "compare lower(x) or upper(x)"),
+    exp.AtTimeZone: ("AT TIME ZONE", "convert the time in the DataFrame before create_stream"),
+    exp.Values: ("VALUES", "register the rows as a stream"),
+    exp.Unnest: ("UNNEST", "explode the array in the DataFrame before create_stream"),
+    exp.Lateral: ("LATERAL", "explode the array in the DataFrame before create_stream"),
+    exp.HexString: ("a binary literal", "compare strings or numbers"),
+    exp.PropertyEQ: ("a named argument", "pass arguments by position"),
+    exp.Alias: ("AS inside an expression", "put AS after the whole expression"),
+    exp.Distinct: ("DISTINCT inside a function", "select the joined rows and aggregate query.results()"),
+}
+
+HINT_BY_FUNCTION: dict[str, str] = {
+    **dict.fromkeys(
+        "count sum avg mean min max first last any_value collect_list collect_set stddev variance "
+        "count_if approx_count_distinct median mode percentile every some bool_and bool_or any max_by min_by".split(),
+        "select the joined rows and aggregate query.results()",
+    ),
+    **dict.fromkeys(
+        "row_number rank dense_rank lag lead ntile".split(), "join the stream with itself under a time condition"
+    ),
+    **dict.fromkeys(
+        "current_timestamp current_date now localtimestamp rand random randn uuid "
+        "monotonically_increasing_id input_file_name".split(),
+        "the answer must depend on the rows alone: add such a column in the DataFrame before create_stream",
+    ),
+    **dict.fromkeys(
+        "explode posexplode inline stack explode_outer".split(),
+        "explode the array in the DataFrame before create_stream",
+    ),
+    **dict.fromkeys(
+        "reflect java_method try_reflect transform session_window from_json get_json_object array map struct "
+        "named_struct date_format from_unixtime to_timestamp regexp_extract regexp_replace md5 sha sha2 hash "
+        "xxhash64".split(),
+        "compute the column in the DataFrame before create_stream",
+    ),
+}
+
+
+def refuse(what: str, where: str, hint: str | None) -> UnsupportedSql:
+    return UnsupportedSql(f"{what} is not supported", where=where, hint=hint)
+
+
+def refuse_node(node: exp.Expr, source: SourceText) -> UnsupportedSql:
+    for kind, (name, hint) in HINT_BY_NODE.items():
+        if isinstance(node, kind):
+            return refuse(name, source.where(node), hint)
+    name = type(node).__name__.upper()
+    return refuse(name, source.where(node), "compute the column in the DataFrame before create_stream")
+
+
+def refuse_statement(node: exp.Expr, source: SourceText) -> UnsupportedSql:
+    """A statement that is no SELECT."""
+    for kind, (name, hint) in HINT_BY_NODE.items():
+        if isinstance(node, kind) and kind is not exp.Command:
+            return refuse(name, source.where(node), hint)
+    name = (source.text.split() or ["this statement"])[0].upper()
+    return refuse(name, source.where(len(source.text) - len(source.text.lstrip())), STATEMENT_HINT)
+
+
+def refuse_leftovers(node: exp.Expr, consumed: Collection[str], source: SourceText) -> None:
+    """Raise for the first argument of `node` that its reader did not consume."""
+    for key, value in node.args.items():
+        if key in consumed or value is None or value is False or value == []:
+            continue
+        name, hint = HINT_BY_CLAUSE.get(key, (key.rstrip("_").upper().replace("_", " "), None))
+        place = value[0] if isinstance(value, list) else value
+        if key == "hint":
+            place = node
+        where = source.where(place if isinstance(place, exp.Expr) and _has_offset(place) else node)
+        raise refuse(name, where, hint)
+
+
+def _has_offset(node: exp.Expr) -> bool:
+    return any(isinstance(part.meta.get("start"), int) for part in node.walk())

@@ -1,0 +1,101 @@
+"""Conditions as NumPy masks, with fast paths for what selections mostly are.
+
+A mask says where a condition is true, so NULL and false are one. That holds through AND and OR, not
+through NOT: negations go through the general kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+
+from dovetail.kernels.evaluate_guard import can_fail
+from dovetail.kernels.evaluate_kernels import kernel_of
+from dovetail.kernels.evaluate_rows import Rows, numbers, true_mask, valid_mask
+from dovetail.query.expression import Call, Column, Expression, Literal
+
+Mask = Callable[[Rows], np.ndarray]
+_Operator = Callable[[np.ndarray, object], np.ndarray]
+
+_INTEGER_OPERATORS: dict[str, _Operator] = {
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+}
+# NaN is above every constant: `>` must hold for it, so it is the negation of `<=`, which never holds.
+_FLOATING_OPERATORS: dict[str, _Operator] = {
+    **_INTEGER_OPERATORS,
+    "gt": lambda values, constant: np.logical_not(np.less_equal(values, constant)),
+    "ge": lambda values, constant: np.logical_not(np.less(values, constant)),
+}
+
+
+def mask_of(expression: Expression) -> Mask:
+    """A function of rows that says where the condition is true."""
+    if isinstance(expression, Call):
+        if expression.function in ("and", "or") and not can_fail(expression.args[1]):
+            return _connective(expression)
+        fast = _constant_comparison(expression)
+        if fast is not None:
+            return fast
+        if expression.function in ("is_null", "is_not_null") and isinstance(expression.args[0], Column):
+            return _null_test(expression.args[0], is_wanted=expression.function == "is_not_null")
+    if isinstance(expression, Literal):
+        holds = expression.value is True
+        return lambda rows: np.full(rows.length, holds)
+    kernel = kernel_of(expression)
+    return lambda rows: true_mask(kernel(rows), rows.length)
+
+
+def _connective(call: Call) -> Mask:
+    first, second = (mask_of(arg) for arg in call.args)
+    if call.function == "and":
+        return lambda rows: first(rows) & second(rows)
+    return lambda rows: first(rows) | second(rows)
+
+
+def _null_test(column: Column, *, is_wanted: bool) -> Mask:
+    def mask(rows: Rows) -> np.ndarray:
+        valid = valid_mask(rows.column(column), rows.length)
+        return valid if is_wanted else ~valid
+
+    return mask
+
+
+def _constant_comparison(call: Call) -> Mask | None:
+    """Column against constant, on the value buffer itself."""
+    if call.function not in _INTEGER_OPERATORS:
+        return None
+    column, literal = call.args
+    if not isinstance(column, Column) or not isinstance(literal, Literal):
+        return None
+    constant = _plain_constant(literal)
+    if constant is None:
+        return None
+    operators = _FLOATING_OPERATORS if column.type.is_floating else _INTEGER_OPERATORS
+    operator = operators[call.function]
+
+    def mask(rows: Rows) -> np.ndarray:
+        array = rows.column(column)
+        result = operator(numbers(array), constant)
+        return result & valid_mask(array, rows.length) if array.null_count else result
+
+    return mask
+
+
+def _plain_constant(literal: Literal) -> object:
+    """The constant as it stands in a value buffer, or None where there is no such buffer or order."""
+    sql_type, value = literal.type, literal.value
+    if value is None or (sql_type.is_floating and value != value):
+        return None
+    if sql_type.name == "date":
+        return pa.scalar(value, pa.date32()).value
+    if sql_type.name == "float":
+        return np.float32(value)
+    is_plain = sql_type.is_integer or sql_type.is_floating or sql_type.is_time
+    return value if is_plain else None

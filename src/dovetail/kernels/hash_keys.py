@@ -1,0 +1,164 @@
+"""Join keys as 64-bit codes: equal keys have equal codes, and sorting by code groups rows by key group.
+
+A single integer-like key is mixed by a bijection, so equal codes mean equal keys (`is_exact`). Any other
+key (strings, decimals, several columns) is hashed: equal codes must be confirmed on the real values.
+The key group of a row is the top bits of its code, so an index sorted by code is sorted by key group too.
+A row with a NULL in its key equals nothing and is left out by the caller through `valid_mask`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from numba import njit
+
+U64 = npt.NDArray[np.uint64]
+
+_EXACT_KINDS = (pa.types.is_integer, pa.types.is_boolean, pa.types.is_date, pa.types.is_timestamp)
+
+
+@dataclass(frozen=True)
+class KeyCodes:
+    """`valid_mask` is None when no key is NULL."""
+
+    codes: U64
+    valid_mask: npt.NDArray[np.bool_] | None
+    is_exact: bool
+
+
+def hash_keys(key_columns: list[pa.Array]) -> KeyCodes:
+    """The codes of rows whose key is made of these columns."""
+    is_exact = len(key_columns) == 1 and is_exact_type(key_columns[0].type)
+    codes: U64 | None = None
+    for column in key_columns:
+        words = _words_of(column)
+        codes = _mix(words) if codes is None else _combine(codes, words)
+    if codes is None:
+        raise ValueError("a key needs a column")
+    return KeyCodes(codes, _valid_mask(key_columns), is_exact)
+
+
+def is_exact_type(arrow_type: pa.DataType) -> bool:
+    """Whether codes of one column of this type are equal only for equal values."""
+    return any(is_kind(arrow_type) for is_kind in _EXACT_KINDS)
+
+
+def first_code_of_group(group: int, group_count: int) -> int:
+    """The smallest code of a key group; of `group_count` it is one past the largest code there is."""
+    return group << (64 - (group_count.bit_length() - 1))
+
+
+def group_of_codes(codes: U64, group_count: int) -> npt.NDArray[np.int64]:
+    """The key group of each code; `group_count` is a power of two."""
+    bits = group_count.bit_length() - 1
+    if bits == 0:
+        return np.zeros(len(codes), np.int64)
+    return (codes >> np.uint64(64 - bits)).astype(np.int64)
+
+
+def _valid_mask(columns: list[pa.Array]) -> npt.NDArray[np.bool_] | None:
+    mask: npt.NDArray[np.bool_] | None = None
+    for column in columns:
+        if column.null_count:
+            valid = np.asarray(pc.is_valid(column))
+            mask = valid if mask is None else mask & valid
+    return mask
+
+
+def _words_of(column: pa.Array) -> U64:
+    """One 64-bit word per value, equal for values that SQL calls equal; NULLs get any word."""
+    kind = column.type
+    if pa.types.is_boolean(kind):
+        return np.asarray(column.cast(pa.uint8()).fill_null(0)).astype(np.uint64)
+    if pa.types.is_date32(kind):
+        column = column.view(pa.int32())
+    elif pa.types.is_timestamp(kind):
+        column = column.view(pa.int64())
+    elif pa.types.is_floating(kind):
+        return _float_words(column)
+    elif pa.types.is_decimal(kind):
+        return _bytes_words(*_fixed_bytes(column))
+    elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return _bytes_words(*_string_bytes(column))
+    return _numpy_of(column).astype(np.int64, copy=False).view(np.uint64)
+
+
+def _numpy_of(column: pa.Array) -> npt.NDArray[Any]:
+    """The value buffer as it is, NULL slots included: fill_null would copy."""
+    width = column.type.bit_width // 8
+    start = column.offset * width
+    values = column.buffers()[1]
+    if values is None:
+        return np.zeros(len(column), column.type.to_pandas_dtype())
+    return np.frombuffer(values, np.uint8, len(column) * width, start).view(column.type.to_pandas_dtype())
+
+
+def _float_words(column: pa.Array) -> U64:
+    values = np.asarray(column.cast(pa.float64()).fill_null(0.0)).copy()
+    # Spark's join equality: -0.0 equals 0.0, and NaN equals NaN whatever its bits.
+    values[values == 0.0] = 0.0
+    values[np.isnan(values)] = np.nan
+    return values.view(np.uint64)
+
+
+def _fixed_bytes(column: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    width = column.type.bit_width // 8
+    values = column.buffers()[1]
+    if values is None:
+        return np.zeros(0, np.uint8), np.zeros(len(column) + 1, np.int64)
+    offsets = (np.arange(len(column) + 1, dtype=np.int64) + column.offset) * width
+    return np.frombuffer(values, np.uint8), offsets
+
+
+def _string_bytes(column: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    wide = column.cast(pa.large_string())
+    _, offsets_buffer, values_buffer = wide.buffers()
+    if offsets_buffer is None or len(wide) == 0:
+        return np.zeros(0, np.uint8), np.zeros(len(wide) + 1, np.int64)
+    offsets = np.frombuffer(offsets_buffer, np.int64)[wide.offset : wide.offset + len(wide) + 1]
+    values = np.frombuffer(values_buffer, np.uint8) if values_buffer is not None else np.zeros(0, np.uint8)
+    return values, offsets
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _mix_word(word: Any) -> Any:
+    word = (word ^ (word >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
+    word = (word ^ (word >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
+    return word ^ (word >> np.uint64(33))
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _mix(words: Any) -> Any:
+    mixed = np.empty(len(words), np.uint64)
+    for i in range(len(words)):
+        mixed[i] = _mix_word(words[i])
+    return mixed
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _combine(codes: Any, words: Any) -> Any:
+    combined = np.empty(len(words), np.uint64)
+    for i in range(len(words)):
+        combined[i] = _mix_word(codes[i] * np.uint64(0x9E3779B97F4A7C15) + _mix_word(words[i]))
+    return combined
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _bytes_words(values: Any, offsets: Any) -> Any:
+    words = np.empty(len(offsets) - 1, np.uint64)
+    for i in range(len(offsets) - 1):
+        start, stop = offsets[i], offsets[i + 1]
+        word = np.uint64(stop - start)
+        chunk = np.uint64(0)
+        for j in range(start, stop):
+            chunk = (chunk << np.uint64(8)) | np.uint64(values[j])
+            if (j - start) & 7 == 7:
+                word = _mix_word(word ^ chunk)
+                chunk = np.uint64(0)
+        words[i] = _mix_word(word ^ chunk)
+    return words

@@ -1,0 +1,79 @@
+"""The stores that probe trees need: columns, selections, indexes and retention, each the union over queries (C5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from dovetail.optimizer.live_query import LiveQuery, as_row, store_of
+from dovetail.plan.probe_tree import ProbeTree, member_name
+from dovetail.plan.store_plan import ROW, IndexPlan, Retention, StorePlan
+from dovetail.query.expression import TRUE, Expression, columns_of, rename_relations
+from dovetail.query.join_query import Relation
+from dovetail.query.stream import Stream
+
+def derive_stores(
+    queries: tuple[LiveQuery, ...], trees: tuple[ProbeTree, ...], streams: Mapping[str, Stream]
+) -> tuple[StorePlan, ...]:
+    uses: dict[str, list[tuple[LiveQuery, Relation]]] = {}
+    for live in queries:
+        for relation in live.query.relations:
+            uses.setdefault(store_of(relation), []).append((live, relation))
+    indexes = _indexes_by_store(trees)
+    return tuple(_derive_store(store, uses[store], indexes[store], streams) for store in sorted(uses))
+
+
+def required_columns(live: LiveQuery, relation: Relation, stream: Stream) -> frozenset[str]:
+    """What a stored row must still have when the query probes it; its selection was decided on arrival."""
+    query = live.query
+    expressions: list[Expression] = [column.expression for column in query.output]
+    expressions += query.residuals
+    expressions += [side for equality in query.equalities for side in (equality.a_side, equality.b_side)]
+    names = {c.name for expression in expressions for c in columns_of(expression) if c.relation == relation.alias}
+    if stream.event_time is not None:
+        names.add(stream.event_time)
+    return frozenset(names)
+
+
+def retention_of(uses: Iterable[tuple[LiveQuery, Relation]]) -> Retention:
+    """How long a row can find partners: the longest over the queries, per stream that could bring one."""
+    keep_us: dict[str, int] = {}
+    for live, relation in uses:
+        for other in live.query.relations:
+            if other.alias == relation.alias:
+                continue
+            upper_us = live.time_closure.get((relation.alias, other.alias))
+            if upper_us is None:
+                return Retention(None)
+            keep_us[other.stream] = max(upper_us, keep_us.get(other.stream, upper_us))
+    return Retention(tuple(sorted(keep_us.items())))
+
+
+def _derive_store(
+    store: str, uses: list[tuple[LiveQuery, Relation]], indexes: set[IndexPlan], streams: Mapping[str, Stream]
+) -> StorePlan:
+    relation = uses[0][1]
+    stream = streams[relation.stream]
+    columns = frozenset(name for live, use in uses for name in required_columns(live, use, stream))
+    selections = {as_row(use.selection, use.alias) for _, use in uses}
+    return StorePlan(
+        id=store,
+        stream=relation.stream,
+        hop_window=relation.hop_window,
+        event_time=stream.event_time,
+        columns=tuple(sorted(columns)),
+        selections=tuple(sorted(selections, key=lambda selection: (selection != TRUE, str(selection)))),
+        indexes=tuple(sorted(indexes, key=lambda index: index.id)),
+        retention=retention_of(uses),
+    )
+
+
+def _indexes_by_store(trees: tuple[ProbeTree, ...]) -> dict[str, set[IndexPlan]]:
+    """Probed indexes, and on the start's side the same keys: new rows probe in the order of their own index."""
+    indexes: dict[str, set[IndexPlan]] = {}
+    for tree in trees:
+        for node in tree.walk():
+            indexes.setdefault(node.step.target, set()).add(node.step.index)
+        for node in tree.children:
+            keys = tuple(rename_relations(key, {member_name(0): ROW}) for key in node.step.probe_keys)
+            indexes.setdefault(tree.start, set()).add(IndexPlan(keys))
+    return indexes

@@ -1,0 +1,46 @@
+"""A query as the planner sees it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from dovetail.plan.store_plan import ROW, store_id
+from dovetail.plan.visibility import Rank
+from dovetail.query.expression import Expression, rename_relations
+from dovetail.query.join_query import JoinQuery, Relation
+from dovetail.query.time_closure import UpperByPair, close_time_bounds
+
+
+@dataclass(frozen=True)
+class LiveQuery:
+    """`id` is unique for ever; `complete_from` is the first batch whose rows the query may use."""
+
+    id: str
+    name: str
+    query: JoinQuery
+    complete_from: int = 0
+
+    @cached_property
+    def time_closure(self) -> UpperByPair:
+        return close_time_bounds((relation.alias for relation in self.query.relations), self.query.time_bounds)
+
+    @cached_property
+    def rank_by_alias(self) -> dict[str, Rank]:
+        """Self-joins: occurrences of one store are told apart by their order in FROM."""
+        seen: dict[str, int] = {}
+        ranks = {}
+        for relation in self.query.relations:
+            store = store_of(relation)
+            ranks[relation.alias] = (store, seen.get(store, 0))
+            seen[store] = seen.get(store, 0) + 1
+        return ranks
+
+
+def store_of(relation: Relation) -> str:
+    return store_id(relation.stream, relation.hop_window)
+
+
+def as_row(expression: Expression, alias: str) -> Expression:
+    """An expression over one relation, said of a stored row: equal for all queries that ask the same."""
+    return rename_relations(expression, {alias: ROW})

@@ -1,0 +1,115 @@
+"""Probe orders of different queries that begin with the same steps become one path that forks later.
+
+    Q1: a -> b on x             new a --- b[x] --+-- emit Q1
+    Q2: a -> b on x -> c on y                    +-- c[y] -- emit Q2
+
+Two steps are the same when target, index, probe keys and visibility are. Windows, selections and residual
+predicates stay with each query's leg: the runtime matches under the loosest and checks each leg's own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+
+from dovetail.optimizer.choose_probe_orders import choose_probe_order, edges_between
+from dovetail.optimizer.live_query import LiveQuery, as_row, store_of
+from dovetail.plan.probe_tree import Emit, Leg, MemberBound, ProbeNode, ProbeStep, ProbeTree, member_name
+from dovetail.plan.store_plan import IndexPlan
+from dovetail.plan.visibility import visibility
+from dovetail.query.expression import Expression, relations_of, rename_relations
+from dovetail.query.join_query import OutputColumn
+from dovetail.stats.catalog import StatsCatalog
+
+
+@dataclass
+class _Trie:
+    """The tree while it grows; insertion order is query order, so plans are deterministic."""
+
+    legs: list[Leg] = field(default_factory=list)
+    emits: list[Emit] = field(default_factory=list)
+    children: dict[ProbeStep, _Trie] = field(default_factory=dict)
+
+
+def share_probe_prefixes(queries: tuple[LiveQuery, ...], stats: StatsCatalog) -> tuple[ProbeTree, ...]:
+    """One tree per store whose new rows start a probe."""
+    roots: dict[str, _Trie] = {}
+    for live in queries:
+        for relation in live.query.relations:
+            root = roots.setdefault(store_of(relation), _Trie())
+            _insert(root, live, relation.alias, stats)
+    return tuple(
+        ProbeTree(store, tuple(root.legs), tuple(_frozen(child, step, store, 1) for step, child in root.children.items()))
+        for store, root in sorted(roots.items())
+    )
+
+
+def _insert(root: _Trie, live: LiveQuery, start: str, stats: StatsCatalog) -> None:
+    def is_shared(joined: tuple[str, ...], alias: str) -> bool:
+        trie: _Trie | None = root
+        for length in range(1, len(joined) + 1):
+            following = joined[length] if length < len(joined) else alias
+            trie = trie.children.get(_step(live, joined[:length], following)) if trie else None
+        return trie is not None
+
+    order = choose_probe_order(live, start, stats, is_shared).aliases
+    root.legs.append(_leg(live, order, 0))
+    trie = root
+    for position in range(1, len(order)):
+        trie = trie.children.setdefault(_step(live, order[:position], order[position]), _Trie())
+        trie.legs.append(_leg(live, order, position))
+    names = {alias: member_name(position) for position, alias in enumerate(order)}
+    trie.emits.append(
+        Emit(
+            live.id,
+            _start_of(live, start),
+            tuple(OutputColumn(c.name, rename_relations(c.expression, names)) for c in live.query.output),
+        )
+    )
+
+
+def _step(live: LiveQuery, joined: tuple[str, ...], alias: str) -> ProbeStep:
+    names = {name: member_name(position) for position, name in enumerate(joined)}
+    key_pairs: dict[str, tuple[Expression, Expression]] = {}
+    for equality in edges_between(live.query, list(joined), alias):
+        stored = as_row(equality.side_of(alias), alias)
+        (other,) = equality.aliases - {alias}
+        probe = rename_relations(equality.side_of(other), names)
+        key_pairs[f"{stored} {probe}"] = (stored, probe)
+    pairs = [key_pairs[text] for text in sorted(key_pairs)]
+    ranks = live.rank_by_alias
+    return ProbeStep(
+        target=ranks[alias][0],
+        index=IndexPlan(tuple(stored for stored, _ in pairs)),
+        probe_keys=tuple(probe for _, probe in pairs),
+        visibility=visibility(ranks[joined[0]], ranks[alias]),
+    )
+
+
+def _leg(live: LiveQuery, order: tuple[str, ...], position: int) -> Leg:
+    """What becomes decidable when the member at `position` joins."""
+    alias, joined = order[position], set(order[: position + 1])
+    names = {name: member_name(place) for place, name in enumerate(order)}
+    bounds = []
+    for place, other in enumerate(order[:position]):
+        for earlier, later, places in ((other, alias, (place, position)), (alias, other, (position, place))):
+            upper_us = live.time_closure.get((earlier, later))
+            if upper_us is not None:
+                bounds.append(MemberBound(*places, upper_us))
+    residuals = tuple(
+        rename_relations(residual, names)
+        for residual in live.query.residuals
+        if alias in relations_of(residual) and relations_of(residual) <= joined
+    )
+    return Leg(live.id, _start_of(live, order[0]), as_row(live.query.relation(alias).selection, alias), tuple(bounds), residuals)
+
+
+def _start_of(live: LiveQuery, alias: str) -> int:
+    return next(place for place, relation in enumerate(live.query.relations) if relation.alias == alias)
+
+
+def _frozen(trie: _Trie, step: ProbeStep, path: str, member: int) -> ProbeNode:
+    path = f"{path} > {step}"
+    children = tuple(_frozen(child, next_step, path, member + 1) for next_step, child in trie.children.items())
+    digest = hashlib.sha256(path.encode()).hexdigest()[:10]
+    return ProbeNode(f"{step.target}#{digest}", member, step, tuple(trie.legs), tuple(trie.emits), children)

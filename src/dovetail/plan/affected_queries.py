@@ -1,0 +1,35 @@
+"""Which queries suffer when a shared piece fails."""
+
+from __future__ import annotations
+
+from dovetail.plan.probe_tree import member_name
+from dovetail.plan.shared_plan import SharedPlan
+from dovetail.plan.store_plan import ROW, IndexPlan
+from dovetail.query.expression import Expression, rename_relations
+
+
+def queries_of_selection(plan: SharedPlan, store: str, selection: Expression) -> set[str]:
+    """The queries that ask this selection of this store, as start or as partner."""
+    queries: set[str] = set()
+    for tree in plan.trees:
+        if tree.start == store:
+            queries |= {leg.query for leg in tree.legs if leg.selection == selection}
+        for node in tree.walk():
+            if node.step.target == store:
+                queries |= {leg.query for leg in node.legs if leg.selection == selection}
+    return queries
+
+
+def queries_of_index(plan: SharedPlan, store: str, index: IndexPlan) -> set[str]:
+    """The queries that probe this index, or probe others in its order."""
+    queries: set[str] = set()
+    for tree in plan.trees:
+        for node in tree.walk():
+            if node.step.target == store and node.step.index == index:
+                queries |= {leg.query for leg in node.legs}
+        if tree.start == store:
+            for node in tree.children:
+                keys = tuple(rename_relations(key, {member_name(0): ROW}) for key in node.step.probe_keys)
+                if keys == index.keys:
+                    queries |= {leg.query for leg in node.legs}
+    return queries

@@ -1,0 +1,111 @@
+"""Probe orders of all queries, merged into trees (C5): equal first steps are taken once and fork later.
+
+    ProbeTree (new rows of one store)  >  ProbeNode (one step, shared)  >  Leg (what one query asks there)
+
+Members of a growing result are called m0 (the new row), m1, m2 ... in the order they are joined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dovetail.plan.store_plan import IndexPlan
+from dovetail.plan.visibility import Visibility
+from dovetail.query.expression import TRUE, Expression
+from dovetail.query.join_query import OutputColumn
+
+
+def member_name(position: int) -> str:
+    return f"m{position}"
+
+
+@dataclass(frozen=True)
+class MemberBound:
+    """`time of member later - time of member earlier <= upper_us`."""
+
+    earlier: int
+    later: int
+    upper_us: int
+
+
+@dataclass(frozen=True)
+class Leg:
+    """One query's demands where its result gains a member.
+
+    `start` tells the starts of one query apart: in a self-join two of them may take the same step.
+    """
+
+    query: str
+    start: int
+    selection: Expression = TRUE
+    bounds: tuple[MemberBound, ...] = ()
+    residuals: tuple[Expression, ...] = ()
+
+
+@dataclass(frozen=True)
+class ProbeStep:
+    """Look up `target` through `index` with `probe_keys`, expressions over the members so far."""
+
+    target: str
+    index: IndexPlan
+    probe_keys: tuple[Expression, ...]
+    visibility: Visibility
+
+    def __post_init__(self) -> None:
+        if len(self.probe_keys) != len(self.index.keys):
+            raise ValueError("a probe needs as many keys as its index")
+
+    def __str__(self) -> str:
+        keys = ", ".join(map(str, self.probe_keys))
+        return f"{self.target}{self.index.id} by ({keys}), {self.visibility.value}"
+
+
+@dataclass(frozen=True)
+class Emit:
+    """A query whose last member is joined at this node; `output` speaks of members."""
+
+    query: str
+    start: int
+    output: tuple[OutputColumn, ...]
+
+
+@dataclass(frozen=True)
+class ProbeNode:
+    """A step, the queries that take it, and what follows."""
+
+    id: str
+    member: int
+    step: ProbeStep
+    legs: tuple[Leg, ...]
+    emits: tuple[Emit, ...]
+    children: tuple[ProbeNode, ...]
+
+    def __post_init__(self) -> None:
+        passing = [(leg.query, leg.start) for leg in self.legs]
+        leaving = [(emit.query, emit.start) for emit in self.emits]
+        leaving += [(leg.query, leg.start) for child in self.children for leg in child.legs]
+        if sorted(leaving) != sorted(passing) or len(set(passing)) != len(passing):
+            raise ValueError(f"node {self.id}: queries that come in and go out differ")
+
+    def walk(self) -> Iterator[ProbeNode]:
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    @property
+    def depth(self) -> int:
+        return 1 + max((child.depth for child in self.children), default=0)
+
+
+@dataclass(frozen=True)
+class ProbeTree:
+    """All probes that new rows of `start` begin; `legs` hold the selections on the new row itself."""
+
+    start: str
+    legs: tuple[Leg, ...]
+    children: tuple[ProbeNode, ...]
+
+    def walk(self) -> Iterator[ProbeNode]:
+        for child in self.children:
+            yield from child.walk()

@@ -1,0 +1,122 @@
+"""The whole plan of one epoch: stores, probe trees, placement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dovetail.core.text_tree import TextTree
+from dovetail.plan.probe_tree import Leg, ProbeNode, ProbeTree
+from dovetail.plan.store_plan import StorePlan
+from dovetail.query.expression import TRUE
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Which partition works on which key group (S1, D3): a routing table, no state moves with it."""
+
+    partition_by_group: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        count = len(self.partition_by_group)
+        if count == 0 or count & (count - 1):
+            raise ValueError("the number of key groups is a power of two")
+        if set(self.partition_by_group) != set(range(self.partition_count)):
+            raise ValueError("partitions are numbered 0..n-1 and each has a key group")
+
+    @property
+    def group_count(self) -> int:
+        return len(self.partition_by_group)
+
+    @property
+    def partition_count(self) -> int:
+        return max(self.partition_by_group) + 1
+
+    def group_ranges(self, partition: int) -> list[tuple[int, int]]:
+        """The partition's key groups as half-open ranges."""
+        ranges: list[tuple[int, int]] = []
+        for group, owner in enumerate(self.partition_by_group):
+            if owner != partition:
+                continue
+            if ranges and ranges[-1][1] == group:
+                ranges[-1] = (ranges[-1][0], group + 1)
+            else:
+                ranges.append((group, group + 1))
+        return ranges
+
+
+def even_placement(group_count: int, partition_count: int) -> Placement:
+    """Neighbouring key groups together, equally many everywhere."""
+    return Placement(tuple(group * partition_count // group_count for group in range(group_count)))
+
+
+@dataclass(frozen=True)
+class SharedPlan:
+    """Everything the runtime needs to know; a function of the live queries and the statistics."""
+
+    epoch: int
+    stores: tuple[StorePlan, ...]
+    trees: tuple[ProbeTree, ...]
+    placement: Placement
+    complete_from_by_query: tuple[tuple[str, int], ...]
+
+    def __post_init__(self) -> None:
+        ids = {store.id for store in self.stores}
+        for tree in self.trees:
+            if tree.start not in ids:
+                raise ValueError(f"no store {tree.start}")
+            for node in tree.walk():
+                store = self.store(node.step.target) if node.step.target in ids else None
+                if store is None or node.step.index not in store.indexes:
+                    raise ValueError(f"node {node.id} probes an index that no store keeps")
+
+    def store(self, store_id: str) -> StorePlan:
+        return next(store for store in self.stores if store.id == store_id)
+
+    @property
+    def hop_count(self) -> int:
+        """Stages after the source: the longest probe path, whatever the number of queries."""
+        return max((child.depth for tree in self.trees for child in tree.children), default=1)
+
+    def text_tree(self, name_by_query: dict[str, str]) -> TextTree:
+        names = _Names(name_by_query)
+        stores = tuple(store_tree(store) for store in self.stores)
+        trees = tuple(_tree_of(tree, names) for tree in self.trees)
+        head = f"shared plan, epoch {self.epoch}: {len(name_by_query)} queries, {self.hop_count} hops"
+        return TextTree(head, (TextTree("stores", stores), TextTree("probes", trees)))
+
+
+class _Names:
+    def __init__(self, name_by_query: dict[str, str]) -> None:
+        self._name_by_query = name_by_query
+
+    def of(self, legs: tuple[Leg, ...]) -> str:
+        names = sorted(self._name_by_query.get(leg.query, leg.query) for leg in legs)
+        shown = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
+        return f"for {shown}" if len(names) == 1 else f"shared by {len(names)}: {shown}"
+
+
+def store_tree(store: StorePlan) -> TextTree:
+    wanted = "all rows" if store.keeps_all else f"rows that one of {len(store.selections)} selections wants"
+    keep = store.retention.keep_us_by_stream
+    if keep is None:
+        kept = "kept for ever: this store grows without bound"
+    else:
+        kept = "kept until " + " and ".join(f"watermark({stream}) > time + {us / 1e6:g} s" for stream, us in keep)
+    indexes = tuple(TextTree(f"index {index.id}") for index in store.indexes)
+    return TextTree(f"{store.id} ({', '.join(store.columns)}): {wanted}; {kept}", indexes)
+
+
+def _tree_of(tree: ProbeTree, names: _Names) -> TextTree:
+    return TextTree(f"new {tree.start} ({names.of(tree.legs)})", tuple(_node_tree(node, names) for node in tree.children))
+
+
+def _node_tree(node: ProbeNode, names: _Names) -> TextTree:
+    below = [
+        TextTree(f"emit {names.of((leg,)).removeprefix('for ')}" + (f" where {leg.selection}" if leg.selection != TRUE else ""))
+        for leg in node.legs
+        if leg.query in {emit.query for emit in node.emits}
+    ]
+    return TextTree(
+        f"m{node.member} = {node.step} ({names.of(node.legs)})",
+        (*below[:8], *([TextTree(f"emit {len(below) - 8} more")] if len(below) > 8 else []), *(_node_tree(child, names) for child in node.children)),
+    )

@@ -1,0 +1,79 @@
+"""What is kept of a stream: columns, selections, indexes, and for how long (C5, B5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dovetail.query.expression import TRUE, Expression
+from dovetail.query.join_query import HopWindow
+
+ROW = "row"
+"""The relation name in expressions that speak of one stored row."""
+
+
+def store_id(stream: str, hop_window: HopWindow | None) -> str:
+    """Stores are named by content: the stream, and the window that multiplies its rows."""
+    return stream if hop_window is None else f"{stream}/{hop_window}"
+
+
+def index_id(keys: tuple[Expression, ...]) -> str:
+    return f"[{', '.join(str(key).removeprefix(f'{ROW}.') for key in keys)}]"
+
+
+@dataclass(frozen=True)
+class IndexPlan:
+    """An access path of a store: rows sorted by the code of these key expressions over `row`."""
+
+    keys: tuple[Expression, ...]
+
+    @property
+    def id(self) -> str:
+        return index_id(self.keys)
+
+
+@dataclass(frozen=True)
+class Retention:
+    """A row may find partners until, for every stream here, event time + keep_us < that stream's watermark.
+
+    `keep_us_by_stream` of None means for ever.
+    """
+
+    keep_us_by_stream: tuple[tuple[str, int], ...] | None
+
+    @property
+    def is_bounded(self) -> bool:
+        return self.keep_us_by_stream is not None
+
+    def is_dead(self, max_time_us: int | None, watermark_us_by_stream: dict[str, int]) -> bool:
+        """Whether no future row can meet rows whose event times are at most `max_time_us` (None: all NULL)."""
+        if self.keep_us_by_stream is None:
+            return False
+        if max_time_us is None:
+            return True
+        return all(
+            stream in watermark_us_by_stream and max_time_us + keep_us < watermark_us_by_stream[stream]
+            for stream, keep_us in self.keep_us_by_stream
+        )
+
+
+@dataclass(frozen=True)
+class StorePlan:
+    """One store. Rows that none of `selections` wants are not kept; TRUE among them keeps all."""
+
+    id: str
+    stream: str
+    hop_window: HopWindow | None
+    event_time: str | None
+    columns: tuple[str, ...]
+    selections: tuple[Expression, ...]
+    indexes: tuple[IndexPlan, ...]
+    retention: Retention
+
+    @property
+    def keeps_all(self) -> bool:
+        return TRUE in self.selections
+
+    @property
+    def tested_selections(self) -> tuple[Expression, ...]:
+        """The selections that need a bit per row, in the order of their bits."""
+        return tuple(selection for selection in self.selections if selection != TRUE)

@@ -1,0 +1,1 @@
+"""What a query means: types, expressions, streams, join queries. No SQL text, no cost, no file."""

@@ -1,0 +1,157 @@
+"""One continuous query, bound and typed: relations, selections, predicates, time bounds, output.
+
+Everything is keyed by relation alias. A result is one row per relation such that
+  - each row passes its relation's `selection`,
+  - every `Equality` holds (NULL equals nothing),
+  - every `TimeBound` holds,
+  - every residual predicate is true.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from dovetail.core.errors import CrossProduct, QueryError
+from dovetail.query.expression import TRUE, Expression, relations_of
+from dovetail.query.types import SqlType
+
+MAX_RELATIONS = 5
+WINDOW_START = "window.start"
+WINDOW_END = "window.end"
+
+
+@dataclass(frozen=True)
+class HopWindow:
+    """Spark's `window(time_column, size, slide, offset)`: a row belongs to size/slide windows (rounded up).
+
+    A relation with a hop window has one row per (stream row, window) and two more columns,
+    `window.start` and `window.end`. Tumbling: slide equals size.
+    """
+
+    time_column: str
+    size_us: int
+    slide_us: int
+    offset_us: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.slide_us <= self.size_us:
+            raise QueryError("a window's slide must be positive and at most its size")
+        if not 0 <= abs(self.offset_us) < self.slide_us:
+            raise QueryError("a window's start offset must be smaller than its slide")
+
+    def __str__(self) -> str:
+        return f"window({self.time_column}, {self.size_us}us, {self.slide_us}us, {self.offset_us}us)"
+
+
+@dataclass(frozen=True)
+class Relation:
+    """One use of a stream in a query. `selection` speaks of this relation only."""
+
+    alias: str
+    stream: str
+    selection: Expression = TRUE
+    hop_window: HopWindow | None = None
+
+    def __post_init__(self) -> None:
+        others = relations_of(self.selection) - {self.alias}
+        if others:
+            raise QueryError(f"the selection of {self.alias} speaks of {', '.join(sorted(others))}")
+
+
+@dataclass(frozen=True)
+class Equality:
+    """`a_side = b_side`, each an expression over one relation, of the same type after coercion."""
+
+    a_side: Expression
+    b_side: Expression
+
+    def __post_init__(self) -> None:
+        if len(relations_of(self.a_side)) != 1 or len(relations_of(self.b_side)) != 1:
+            raise QueryError("each side of a join equality speaks of one relation")
+        if relations_of(self.a_side) == relations_of(self.b_side):
+            raise QueryError("a join equality connects two relations")
+        if self.a_side.type != self.b_side.type:
+            raise QueryError(f"a join equality of {self.a_side.type} and {self.b_side.type}: cast one side")
+
+    @property
+    def aliases(self) -> frozenset[str]:
+        return relations_of(self.a_side) | relations_of(self.b_side)
+
+    def side_of(self, alias: str) -> Expression:
+        return self.a_side if relations_of(self.a_side) == {alias} else self.b_side
+
+
+@dataclass(frozen=True)
+class TimeBound:
+    """`later.event_time - earlier.event_time <= upper_us` (negative bounds are allowed).
+
+    One-sided on purpose: `BETWEEN` gives two of them, and the closure of such bounds over a query
+    (shortest paths) says how long each row can still find partners. A NULL event time satisfies none.
+    """
+
+    earlier: str
+    later: str
+    upper_us: int
+
+    def __str__(self) -> str:
+        return f"{self.later}.time - {self.earlier}.time <= {self.upper_us}us"
+
+
+@dataclass(frozen=True)
+class OutputColumn:
+    """A column of the answer. Names may repeat, as in Spark's `SELECT *`."""
+
+    name: str
+    expression: Expression
+
+    @property
+    def type(self) -> SqlType:
+        return self.expression.type
+
+
+@dataclass(frozen=True)
+class JoinQuery:
+    """See the module's head. `sql` is the text it came from, for people."""
+
+    sql: str
+    relations: tuple[Relation, ...]
+    equalities: tuple[Equality, ...]
+    output: tuple[OutputColumn, ...]
+    time_bounds: tuple[TimeBound, ...] = ()
+    residuals: tuple[Expression, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        aliases = [relation.alias for relation in self.relations]
+        if len(set(aliases)) != len(aliases):
+            raise QueryError("two relations of one alias")
+        if not 2 <= len(aliases) <= MAX_RELATIONS:
+            raise QueryError(f"a query joins 2 to {MAX_RELATIONS} relations, not {len(aliases)}")
+        if not self.output:
+            raise QueryError("a query needs an output column")
+        used = {bound.earlier for bound in self.time_bounds} | {bound.later for bound in self.time_bounds}
+        for expression in (*self.residuals, *(column.expression for column in self.output)):
+            used |= relations_of(expression)
+        for equality in self.equalities:
+            used |= equality.aliases
+        if used - set(aliases):
+            raise QueryError(f"unknown relations: {', '.join(sorted(used - set(aliases)))}")
+        unreached = set(aliases) - self._reached_from(aliases[0])
+        if unreached:
+            raise CrossProduct(
+                f"no equality connects {', '.join(sorted(unreached))} with {aliases[0]}",
+                hint=f"add a condition such as {aliases[0]}.key = {min(unreached)}.key",
+            )
+
+    def relation(self, alias: str) -> Relation:
+        return next(relation for relation in self.relations if relation.alias == alias)
+
+    def _reached_from(self, alias: str) -> set[str]:
+        reached = {alias}
+        grew = True
+        while grew:
+            grew = False
+            for equality in self.equalities:
+                if len(equality.aliases & reached) == 1:
+                    reached |= equality.aliases
+                    grew = True
+        return reached

@@ -1,0 +1,43 @@
+"""A stream as queries see it: named, typed columns, perhaps an event time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dovetail.core.errors import StreamError
+from dovetail.query.types import SqlType
+
+
+@dataclass(frozen=True)
+class Stream:
+    """The declaration of one stream. Without `event_time` it has no watermark and never expires."""
+
+    name: str
+    columns: tuple[tuple[str, SqlType], ...]
+    event_time: str | None = None
+    lateness_us: int = 0
+
+    def __post_init__(self) -> None:
+        names = [name for name, _ in self.columns]
+        if not self.name.isidentifier():
+            raise StreamError(f"{self.name!r} cannot name a stream", hint="use letters, digits and underscores")
+        duplicates = {name for name in names if [n.lower() for n in names].count(name.lower()) > 1}
+        if duplicates:
+            raise StreamError(f"stream {self.name!r} has columns of one name: {', '.join(sorted(duplicates))}")
+        if self.lateness_us < 0:
+            raise StreamError(f"stream {self.name!r}: lateness is negative", hint="use e.g. lateness='2 seconds'")
+        if self.event_time is not None:
+            event_type = dict(self.columns).get(self.event_time)
+            if event_type is None:
+                raise StreamError(
+                    f"stream {self.name!r} has no column {self.event_time!r} for its event time",
+                    hint=f"one of: {', '.join(names)}",
+                )
+            if not event_type.is_time:
+                raise StreamError(
+                    f"stream {self.name!r}: event time {self.event_time!r} is {event_type}, not a timestamp",
+                    hint="cast the column to timestamp in the DataFrame",
+                )
+
+    def type_of(self, column: str) -> SqlType | None:
+        return dict(self.columns).get(column)

@@ -1,0 +1,33 @@
+"""What the driver tells every task of a batch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dovetail.plan.shared_plan import SharedPlan
+from dovetail.query.stream import Stream
+from dovetail.store.bucket_file import BucketMeta
+
+
+@dataclass(frozen=True)
+class MergeTask:
+    """Buckets of one store, neighbours in batch order, to be rewritten as one by `partition`."""
+
+    store: str
+    buckets: tuple[BucketMeta, ...]
+    partition: int
+
+
+@dataclass(frozen=True)
+class BatchTask:
+    """A batch is a pure function of this record and the batch's rows. Streams are in the order of their tags."""
+
+    root: str
+    batch: int
+    plan: SharedPlan
+    streams: tuple[Stream, ...]
+    buckets: tuple[BucketMeta, ...]
+    late_before_us: tuple[tuple[str, int], ...]
+    merges: tuple[MergeTask, ...]
+    timezone: str
+    max_pairs: int = 4_000_000

@@ -1,0 +1,147 @@
+"""One hop in one partition: new rows (hop 1) or partial results (later hops) probe the stores (M1)."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from dovetail.core.errors import EvaluationError
+from dovetail.kernels.select_rows import Mask
+from dovetail.plan.probe_tree import ProbeNode, ProbeTree, member_name
+from dovetail.plan.store_plan import ROW, IndexPlan
+from dovetail.query.expression import rename_relations
+from dovetail.runtime.batch_task import BatchTask
+from dovetail.runtime.frame import Frame
+from dovetail.runtime.merge_operator import run_merge
+from dovetail.runtime.message import Kind, Message
+from dovetail.runtime.partial import Partial, receive_partials, send_partial
+from dovetail.runtime.probe_operator import ProbeOperator, slice_of_codes
+from dovetail.runtime.report import TaskReport
+from dovetail.runtime.result_writer import ResultWriter
+from dovetail.runtime.snapshot import StoreSnapshot, forget_buckets
+from dovetail.store.bucket_file import BucketMeta
+
+
+def run_hop(task: BatchTask, partition: int, hop: int, messages: Iterable[Message]) -> Iterator[Message]:
+    """Reports and bucket records pass through, so that the last hop hands the driver everything."""
+    began = time.perf_counter()
+    current: list[BucketMeta] = []
+    partials: list[bytes] = []
+    for message in messages:
+        if message.kind is Kind.PARTIAL:
+            partials.append(message.payload)
+        else:
+            yield message
+            if message.kind is Kind.BUCKET:
+                current.append(BucketMeta.from_json(json.loads(message.payload)))
+    worker = _Hop(task, partition, hop, current)
+    if hop == 1:
+        worker.probe_new_rows()
+        worker.merge()
+    else:
+        worker.probe_partials(partials)
+    yield from worker.outgoing
+    worker.report.results += worker.writer.close()
+    worker.report.seconds_by_part[f"hop {hop}"] = time.perf_counter() - began
+    yield Message(0, Kind.REPORT, worker.report.to_bytes())
+
+
+class _Hop:
+    def __init__(self, task: BatchTask, partition: int, hop: int, current: list[BucketMeta]) -> None:
+        self._task = task
+        self._partition = partition
+        self._hop = hop
+        self._root = Path(task.root)
+        self.outgoing: list[Message] = []
+        self.report = TaskReport()
+        self.writer = ResultWriter(self._root, task.batch, partition)
+        forget_buckets(self._root, {meta.path for meta in (*task.buckets, *current)})
+        # Every task must number the buckets alike; messages arrive in any order.
+        current = sorted(current, key=lambda meta: (meta.store, meta.split))
+        self._snapshots = {
+            store.id: StoreSnapshot(
+                self._root,
+                store,
+                [meta for meta in task.buckets if meta.store == store.id],
+                [meta for meta in current if meta.store == store.id],
+                task.timezone,
+            )
+            for store in task.plan.stores
+        }
+        self._probe = ProbeOperator(task, partition, self._snapshots, self.writer, self.report, self._send_on)
+
+    def probe_new_rows(self) -> None:
+        for tree in self._task.plan.trees:
+            snapshot = self._snapshots[tree.start]
+            for ordinal in range(snapshot.current_from, len(snapshot.metas)):
+                for node in tree.children:
+                    self._probe_from(tree, node, snapshot, ordinal)
+
+    def _probe_from(self, tree: ProbeTree, node: ProbeNode, snapshot: StoreSnapshot, ordinal: int) -> None:
+        try:
+            for partial in self._start(tree, node, snapshot, ordinal):
+                self._probe.probe(node, partial, self._hop)
+        except EvaluationError as error:
+            self.report.fail({leg.query for leg in node.legs}, error)
+
+    def probe_partials(self, payloads: list[bytes]) -> None:
+        nodes: dict[str, ProbeNode] = {}
+        stores_by_node: dict[str, tuple[str, ...]] = {}
+        for tree in self._task.plan.trees:
+            _collect(tree.children, (tree.start,), nodes, stores_by_node)
+        for partial in receive_partials(payloads, stores_by_node):
+            self._probe.probe(nodes[partial.node], partial, self._hop)
+
+    def merge(self) -> None:
+        for merge in self._task.merges:
+            if merge.partition == self._partition:
+                event_time = self._snapshots[merge.store].store.event_time
+                self.report.merges.append(run_merge(self._root, merge, event_time))
+
+    def _send_on(self, partial: Partial) -> None:
+        self.outgoing += send_partial(partial, self._task.plan.placement)
+
+    def _start(self, tree: ProbeTree, node: ProbeNode, snapshot: StoreSnapshot, ordinal: int) -> Iterator[Partial]:
+        """The new rows of one bucket in this partition's key groups, in the order of the node's key."""
+        keys = tuple(rename_relations(key, {member_name(0): ROW}) for key in node.step.probe_keys)
+        index = snapshot.index(ordinal, IndexPlan(keys))
+        selection_by_leg = {(leg.query, leg.start): leg.selection for leg in tree.legs}
+        for lower_code, upper_code in self._probe.code_ranges:
+            entries = slice_of_codes(index.codes, lower_code, upper_code)
+            refs = snapshot.refs(ordinal, index.rows[entries])
+            if len(refs) == 0:
+                continue
+            masks = tuple(snapshot.passes(selection_by_leg[leg.query, leg.start], refs) for leg in node.legs)
+            partial = Partial(node.id, index.codes[entries], Frame((tree.start,), (refs,)), masks)
+            yield _without_unwanted(partial)
+
+
+def _without_unwanted(partial: Partial) -> Partial:
+    """Drop rows that no leg wants; worth a copy only when some are."""
+    masks = [mask for mask in partial.leg_masks if mask is not None]
+    if len(masks) < len(partial.leg_masks):
+        return partial
+    wanted = np.logical_or.reduce(masks)
+    if wanted.all():
+        return partial
+    idx = np.flatnonzero(wanted)
+    kept: tuple[Mask | None, ...] = tuple(mask[idx] for mask in masks)
+    if len(kept) == 1:
+        kept = (None,)
+    return Partial(partial.node, partial.codes[idx], partial.frame.take(idx), kept)
+
+
+def _collect(
+    children: tuple[ProbeNode, ...],
+    stores: tuple[str, ...],
+    nodes: dict[str, ProbeNode],
+    stores_by_node: dict[str, tuple[str, ...]],
+) -> None:
+    for node in children:
+        nodes[node.id] = node
+        stores_by_node[node.id] = stores
+        _collect(node.children, (*stores, node.step.target), nodes, stores_by_node)

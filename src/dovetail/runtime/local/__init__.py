@@ -1,0 +1,1 @@
+"""The operators in one process, without Spark: for tests and for reading along."""

@@ -1,0 +1,50 @@
+"""Runs a batch's tasks in this process, exchange by exchange, as Spark would in its stages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+import pyarrow as pa
+
+from dovetail.runtime.batch_task import BatchTask
+from dovetail.runtime.hop_operator import run_hop
+from dovetail.runtime.message import Message
+from dovetail.runtime.source_operator import StreamRows, run_source
+
+RunTask = Callable[[Callable[[], Iterator[Message]]], list[Message]]
+"""Runs one task; tests retry it here."""
+
+
+def run_once(task: Callable[[], Iterator[Message]]) -> list[Message]:
+    return list(task())
+
+
+def run_local(
+    task: BatchTask,
+    tables: Mapping[str, pa.Table],
+    *,
+    splits: int = 1,
+    run_task: RunTask = run_once,
+    after_source: Callable[[], None] = lambda: None,
+) -> list[Message]:
+    """Each stream's rows are dealt to `splits` source tasks in contiguous pieces."""
+    messages: list[Message] = []
+    for split in range(splits):
+        rows = _rows_of_split(tables, split, splits)
+        messages += run_task(lambda split=split, rows=rows: run_source(task, split, rows))  # type: ignore[misc]
+    after_source()
+    for hop in range(1, task.plan.hop_count + 1):
+        sent: list[Message] = []
+        for partition in range(task.plan.placement.partition_count):
+            received = [message for message in messages if message.target == partition]
+            sent += run_task(lambda p=partition, h=hop, r=received: run_hop(task, p, h, r))  # type: ignore[misc]
+        messages = sent
+    return messages
+
+
+def _rows_of_split(tables: Mapping[str, pa.Table], split: int, splits: int) -> Iterable[StreamRows]:
+    rows: list[StreamRows] = []
+    for stream, table in tables.items():
+        lower, upper = table.num_rows * split // splits, table.num_rows * (split + 1) // splits
+        rows += [(stream, batch) for batch in table.slice(lower, upper - lower).to_batches()]
+    return rows

@@ -1,0 +1,19 @@
+"""What travels between the operators of a batch: a few large binary rows, each for one partition."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+
+class Kind(IntEnum):
+    BUCKET = 0  # meta of a bucket written in this batch; every partition of every hop gets it
+    PARTIAL = 1  # partial results for a probe node of the next hop
+    REPORT = 2  # what happened, for the driver
+
+
+@dataclass(frozen=True)
+class Message:
+    target: int
+    kind: Kind
+    payload: bytes

@@ -1,0 +1,74 @@
+"""Partial results on their way to the next hop: codes of the next key, references, and who still wants them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from dovetail.kernels.hash_keys import group_of_codes
+from dovetail.kernels.select_rows import Mask
+from dovetail.plan.shared_plan import Placement
+from dovetail.runtime.frame import Frame
+from dovetail.runtime.message import Kind, Message
+
+_NODE = b"node"
+U64 = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class Partial:
+    """Rows ready to probe `node`; `leg_masks[i]` tells which rows the node's leg i still wants (None: all)."""
+
+    node: str
+    codes: U64
+    frame: Frame
+    leg_masks: tuple[Mask | None, ...]
+
+    def sorted_by_code(self) -> Partial:
+        order = np.argsort(self.codes)
+        masks = tuple(None if mask is None else mask[order] for mask in self.leg_masks)
+        return Partial(self.node, self.codes[order], self.frame.take(order), masks)
+
+
+def send_partial(partial: Partial, placement: Placement) -> Iterator[Message]:
+    """One message per partition that owns some of the codes' key groups."""
+    owner_by_group = np.array(placement.partition_by_group)
+    owners = owner_by_group[group_of_codes(partial.codes, placement.group_count)]
+    for partition in range(placement.partition_count):
+        idx = np.flatnonzero(owners == partition)
+        if len(idx):
+            yield Message(partition, Kind.PARTIAL, _to_bytes(partial, idx))
+
+
+def receive_partials(payloads: Sequence[bytes], stores_by_node: dict[str, tuple[str, ...]]) -> list[Partial]:
+    """One partial per node, whatever the number of senders, sorted by code."""
+    tables: dict[str, list[pa.Table]] = {}
+    for payload in payloads:
+        table = pa.ipc.open_stream(payload).read_all()
+        tables.setdefault(table.schema.metadata[_NODE].decode(), []).append(table)
+    return [_from_table(node, pa.concat_tables(parts), stores_by_node[node]) for node, parts in sorted(tables.items())]
+
+
+def _to_bytes(partial: Partial, idx: npt.NDArray[np.int64]) -> bytes:
+    arrays = [pa.array(partial.codes[idx]), *(pa.array(refs[idx]) for refs in partial.frame.refs)]
+    names = ["code", *(f"m{member}" for member in range(len(partial.frame.refs)))]
+    for place, mask in enumerate(partial.leg_masks):
+        arrays.append(pa.array(np.ones(len(idx), np.bool_) if mask is None else mask[idx]))
+        names.append(f"leg{place}")
+    batch = pa.RecordBatch.from_arrays(arrays, names).replace_schema_metadata({_NODE: partial.node.encode()})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+
+
+def _from_table(node: str, table: pa.Table, stores: tuple[str, ...]) -> Partial:
+    columns = {name: table.column(name).to_numpy() for name in table.column_names}
+    refs = tuple(columns[f"m{member}"] for member in range(len(stores)))
+    legs = tuple(columns[name] for name in table.column_names if name.startswith("leg"))
+    masks = tuple(None if mask.all() else mask for mask in legs)
+    return Partial(node, columns["code"], Frame(stores, refs), masks).sorted_by_code()

@@ -1,0 +1,105 @@
+"""A quiet Spark session on this machine, with the settings that Dovetail runs best with."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from dovetail.runtime.spark.java import ensure_java
+
+_JVM_END_TIMEOUT_S = 30.0
+
+
+def local_spark(app_name: str, cores: int = 2, *, log_file: Path | None = None, **conf: str) -> SparkSession:
+    """Start (or get) a local session; `conf` keys use `__` for the dot and override the settings below.
+
+    Nothing in Dovetail depends on these settings: they are what a laptop, a test or a benchmark wants.
+    With a `log_file`, all that Java and the Python workers print goes there and not to the terminal.
+    """
+    ensure_java()
+    # Workers must run this interpreter: the first `python3` on the PATH has none of our libraries.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    # Nothing outside this machine talks to a local session, and Spark warns when it has to guess an address.
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    builder = SparkSession.builder.appName(app_name).master(f"local[{cores}]")
+    for key, value in _settings(cores).items():
+        builder = builder.config(key, value)
+    for key, value in conf.items():
+        builder = builder.config(key.replace("__", "."), value)
+    with _stderr_to(log_file):
+        spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+@contextmanager
+def _stderr_to(log_file: Path | None) -> Iterator[None]:
+    """Point the process's stderr at a file for a while: a JVM started meanwhile keeps it for its whole life.
+
+    Java and Spark's launcher print a few lines before any log setting is read, so no setting can silence them.
+    """
+    if log_file is None:
+        yield
+        return
+    sys.stderr.flush()
+    kept = os.dup(2)
+    try:
+        with log_file.open("ab") as log:
+            os.dup2(log.fileno(), 2)
+        yield
+    finally:
+        sys.stderr.flush()
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+def _settings(cores: int) -> dict[str, str]:
+    return {
+        "spark.driver.memory": "4g",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.log.level": "ERROR",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        # Each micro-batch is a job: the defaults keep a thousand of them, with their plans, on the driver's heap.
+        "spark.ui.retainedJobs": "20",
+        "spark.ui.retainedStages": "40",
+        "spark.ui.retainedTasks": "400",
+        "spark.sql.ui.retainedExecutions": "5",
+        "spark.sql.streaming.ui.retainedQueries": "5",
+        "spark.sql.streaming.ui.retainedProgressUpdates": "5",
+        "spark.sql.session.timeZone": "UTC",
+        # Re-planning between the stages of a batch costs more than these small stages take.
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.shuffle.partitions": str(cores),
+        "spark.default.parallelism": str(cores),
+        # Fewer, larger record batches: the crossing into Python is paid per batch as well as per byte.
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "131072",
+        "spark.python.worker.reuse": "true",
+        "spark.sql.streaming.metricsEnabled": "false",
+    }
+
+
+def end_local_spark(spark: SparkSession) -> None:
+    """Stop the session and its JVM, and wait for it: only then are all of Spark's temporary files gone.
+
+    `spark.stop()` alone leaves the JVM running until this process ends.
+    """
+    gateway = SparkContext._gateway  # PySpark has no public way to end its JVM
+    spark.stop()
+    process = getattr(gateway, "proc", None)
+    if gateway is None or process is None:
+        return
+    gateway.shutdown()
+    # Spark's gateway server ends when its stdin does.
+    process.stdin.close()
+    process.wait(timeout=_JVM_END_TIMEOUT_S)
+    # So that a later session of this process starts a JVM of its own.
+    SparkContext._gateway = None
+    SparkContext._jvm = None

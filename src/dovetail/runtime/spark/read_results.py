@@ -1,0 +1,52 @@
+"""A query's committed answers as a batch DataFrame, under the names and types that the SQL text gives them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as T
+
+from dovetail.query.join_query import OutputColumn
+from dovetail.query.types import SqlType
+from dovetail.runtime.result_writer import unique_names
+from dovetail.store.manifest import ResultFile
+
+_TYPES: dict[str, T.DataType] = {
+    "boolean": T.BooleanType(),
+    "tinyint": T.ByteType(),
+    "smallint": T.ShortType(),
+    "int": T.IntegerType(),
+    "bigint": T.LongType(),
+    "float": T.FloatType(),
+    "double": T.DoubleType(),
+    "string": T.StringType(),
+    "date": T.DateType(),
+    "timestamp": T.TimestampType(),
+    "timestamp_ntz": T.TimestampNTZType(),
+    "null": T.NullType(),
+    "window": T.StructType([T.StructField("start", T.TimestampType()), T.StructField("end", T.TimestampType())]),
+}
+
+
+def read_results(
+    spark: SparkSession, root: Path, output: tuple[OutputColumn, ...], files: list[ResultFile]
+) -> DataFrame:
+    names = [column.name for column in output]
+    schema = T.StructType(
+        [
+            T.StructField(name, spark_type(column.type), True)
+            for name, column in zip(unique_names(names), output, strict=True)
+        ]
+    )
+    if files:
+        frame = spark.read.schema(schema).parquet(*(str(root / file.path) for file in files))
+    else:
+        frame = spark.createDataFrame([], schema)
+    return frame.toDF(*names)
+
+
+def spark_type(sql_type: SqlType) -> T.DataType:
+    if sql_type.name == "decimal":
+        return T.DecimalType(sql_type.precision, sql_type.scale)
+    return _TYPES[sql_type.name]

@@ -1,0 +1,1 @@
+"""What is known of the data: given, observed or assumed figures, told apart by type."""

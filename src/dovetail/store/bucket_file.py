@@ -1,0 +1,232 @@
+"""Bucket files: immutable Arrow IPC files with the rows of one store for a range of batches (A1, B5).
+
+One record batch holds, for `rows` rows in order of arrival,
+    c:<name>   a payload column
+    s:<n>      64 selection bits a row: which selections it passed on arrival (A4)
+    k:<i>      codes of index i, ascending: sorted by key group, then key
+    r:<i>      the row that each code belongs to
+Rows whose key is NULL are not indexed; `k` and `r` are then padded at the end and `BucketMeta.indexes` says
+how many entries count. A file is written once under a name of its attempt, becomes real when a manifest
+names it, and is read by memory map: a task touches only the key groups it was given.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dovetail.core.errors import BucketCorrupt, BucketMissing
+from dovetail.kernels.match_keys import NULL_TIME
+
+U64 = npt.NDArray[np.uint64]
+U32 = npt.NDArray[np.uint32]
+
+_RESTORE_HINT = "restore the file from a backup of the checkpoint, or start anew with an empty checkpoint folder"
+
+
+@dataclass(frozen=True)
+class BucketMeta:
+    """What a manifest says of a bucket file. Batches are [lower_batch, upper_batch], both included."""
+
+    store: str
+    path: str
+    lower_batch: int
+    upper_batch: int
+    split: int
+    level: int
+    rows: int
+    size_bytes: int
+    checksum: int
+    min_time_us: int | None
+    max_time_us: int | None
+    columns: tuple[str, ...]
+    selections: tuple[str, ...]
+    keeps_all: bool
+    indexes: tuple[tuple[str, int], ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @staticmethod
+    def from_json(record: Mapping[str, Any]) -> BucketMeta:
+        fields = dict(record)
+        fields["columns"] = tuple(fields["columns"])
+        fields["selections"] = tuple(fields["selections"])
+        fields["indexes"] = tuple((name, count) for name, count in fields["indexes"])
+        return BucketMeta(**fields)
+
+    @property
+    def layout(self) -> tuple[object, ...]:
+        """Buckets merge only with buckets of the same layout."""
+        return (self.columns, self.selections, self.keeps_all, tuple(name for name, _ in self.indexes))
+
+
+@dataclass(frozen=True)
+class BucketIndex:
+    """`codes` ascending; `rows[i]` has code `codes[i]`."""
+
+    codes: U64
+    rows: U32
+
+
+@dataclass(frozen=True)
+class BucketContent:
+    """What goes into a bucket file."""
+
+    columns: Mapping[str, pa.Array]
+    selection_words: tuple[U64, ...]
+    indexes: Mapping[str, BucketIndex]
+    times: npt.NDArray[np.int64] | None
+    rows: int
+
+
+def write_bucket(root: Path, content: BucketContent, **described: Any) -> BucketMeta:
+    """Write the file `root / described["path"]` and return its meta record."""
+    arrays: list[pa.Array] = list(content.columns.values())
+    names = [f"c:{name}" for name in content.columns]
+    for word, words in enumerate(content.selection_words):
+        arrays.append(pa.array(words))
+        names.append(f"s:{word}")
+    for place, index in enumerate(content.indexes.values()):
+        arrays += [_padded(index.codes, content.rows), _padded(index.rows, content.rows)]
+        names += [f"k:{place}", f"r:{place}"]
+    batch = pa.RecordBatch.from_arrays(arrays, names)
+    path = root / described["path"]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    sink = _ChecksumFile(path)
+    with sink, pa.ipc.new_file(pa.PythonFile(sink, mode="w"), batch.schema) as writer:
+        writer.write_batch(batch)
+    min_time_us, max_time_us = time_range(content.times)
+    return BucketMeta(
+        rows=content.rows,
+        size_bytes=sink.size_bytes,
+        checksum=sink.checksum,
+        min_time_us=min_time_us,
+        max_time_us=max_time_us,
+        columns=tuple(content.columns),
+        indexes=tuple((name, len(index.codes)) for name, index in content.indexes.items()),
+        **described,
+    )
+
+
+def time_range(times: npt.NDArray[np.int64] | None) -> tuple[int | None, int | None]:
+    """Smallest and largest event time that is not NULL."""
+    if times is None:
+        return None, None
+    known = times[times != NULL_TIME]
+    return (int(known.min()), int(known.max())) if len(known) else (None, None)
+
+
+def times_of(column: pa.Array) -> npt.NDArray[np.int64]:
+    """A timestamp column as microseconds, NULL as `NULL_TIME`."""
+    micros = column.view(pa.int64())
+    if micros.null_count:
+        micros = pc.fill_null(micros, NULL_TIME)
+    return micros.to_numpy(zero_copy_only=False)
+
+
+class Bucket:
+    """An open, memory-mapped bucket. Arrays are views of the map: cheap to take, gone with the bucket."""
+
+    def __init__(self, root: Path, meta: BucketMeta) -> None:
+        self.meta = meta
+        path = root / meta.path
+        _check_size(path, meta)
+        try:
+            self._map = pa.memory_map(str(path))
+            self._batch = pa.ipc.open_file(self._map).get_batch(0)
+        except (pa.ArrowInvalid, OSError) as error:
+            raise BucketCorrupt(f"bucket file {meta.path} cannot be read: {error}", hint=_RESTORE_HINT) from error
+        self._times: dict[str, npt.NDArray[np.int64]] = {}
+        self._places = {name: place for place, (name, _) in enumerate(meta.indexes)}
+
+    def column(self, name: str) -> pa.Array:
+        return self._batch.column(f"c:{name}")
+
+    def times(self, event_time: str) -> npt.NDArray[np.int64]:
+        if event_time not in self._times:
+            self._times[event_time] = times_of(self.column(event_time))
+        return self._times[event_time]
+
+    def index(self, index_id: str) -> BucketIndex | None:
+        place = self._places.get(index_id)
+        if place is None:
+            return None
+        count = self.meta.indexes[place][1]
+        codes = self._batch.column(f"k:{place}").to_numpy()[:count]
+        rows = self._batch.column(f"r:{place}").to_numpy()[:count]
+        return BucketIndex(codes, rows)
+
+    def selection_words(self, word: int) -> U64:
+        return self._batch.column(f"s:{word}").to_numpy()  # type: ignore[no-any-return]
+
+
+def check_bucket(root: Path, meta: BucketMeta) -> None:
+    """Raise unless the file is there with exactly the bytes that were committed."""
+    path = root / meta.path
+    _check_size(path, meta)
+    checksum = 0
+    with path.open("rb") as file:
+        while chunk := file.read(1 << 22):
+            checksum = zlib.crc32(chunk, checksum)
+    if checksum != meta.checksum:
+        raise BucketCorrupt(f"bucket file {meta.path} has other bytes than were committed", hint=_RESTORE_HINT)
+
+
+def _check_size(path: Path, meta: BucketMeta) -> None:
+    try:
+        size_bytes = path.stat().st_size
+    except FileNotFoundError:
+        raise BucketMissing(f"bucket file {meta.path} is missing", hint=_RESTORE_HINT) from None
+    if size_bytes != meta.size_bytes:
+        raise BucketCorrupt(
+            f"bucket file {meta.path} has {size_bytes} bytes, {meta.size_bytes} were committed", hint=_RESTORE_HINT
+        )
+
+
+def _padded(values: npt.NDArray[Any], length: int) -> pa.Array:
+    if len(values) == length:
+        return pa.array(values)
+    return pa.array(np.concatenate([values, np.zeros(length - len(values), values.dtype)]))
+
+
+class _ChecksumFile:
+    """A file that sums up what passes; Arrow writes few large pieces, so Python is not in the way."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("wb", buffering=0)
+        self.checksum = 0
+        self.size_bytes = 0
+        self.closed = False
+
+    def __enter__(self) -> _ChecksumFile:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._file.close()
+        self.closed = True
+
+    def write(self, data: Any) -> int:
+        self.checksum = zlib.crc32(data, self.checksum)
+        view = memoryview(data)
+        while len(view):
+            view = view[self._file.write(view) :]
+        self.size_bytes += len(data)
+        return len(data)
+
+    def tell(self) -> int:
+        return self.size_bytes
+
+    def flush(self) -> None:
+        """Unbuffered: nothing to do."""
+
+    def close(self) -> None:
+        """Arrow closes what it was given; the context manager does it for real."""

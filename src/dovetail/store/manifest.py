@@ -1,0 +1,120 @@
+"""What a commit makes real: a state record (everything the next batch needs) and a manifest (this batch's answers).
+
+Manifests stay for ever, one per batch, and name only that batch's result files; state records are whole and
+only the newest counts. Both are JSON with the engine's plain records inside.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from dovetail.core.errors import ManifestVersionTaken, StoreError
+from dovetail.store.bucket_file import BucketMeta
+from dovetail.store.layout import manifest_file, state_file
+
+
+@dataclass(frozen=True)
+class ResultFile:
+    """One committed file of one query's answers."""
+
+    query: str
+    path: str
+    rows: int
+    size_bytes: int
+
+
+@dataclass(frozen=True)
+class State:
+    """Everything that batch `batch + 1` needs; `engine` holds the engine's own records as plain JSON."""
+
+    batch: int
+    buckets: tuple[BucketMeta, ...]
+    engine: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """Batch `batch` happened: this is its state, these are its answers."""
+
+    batch: int
+    state_path: str
+    state_checksum: int
+    results: tuple[ResultFile, ...]
+    committed_at: float
+
+
+def write_state(root: Path, state: State) -> tuple[str, int]:
+    """Write the state record; nothing refers to it yet, so writing it again is harmless."""
+    record = {
+        "batch": state.batch,
+        "buckets": [bucket.to_json() for bucket in state.buckets],
+        "engine": state.engine,
+    }
+    text = json.dumps(record, separators=(",", ":"))
+    path = state_file(state.batch)
+    _replace(root / path, text)
+    return path, zlib.crc32(text.encode())
+
+
+def put_manifest(root: Path, manifest: Manifest) -> None:
+    """The commit itself: appears whole or not at all, and never replaces another."""
+    target = root / manifest_file(manifest.batch)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft = target.with_suffix(f".{os.getpid()}.draft")
+    draft.write_text(json.dumps(asdict(manifest), separators=(",", ":")))
+    try:
+        os.link(draft, target)
+    except FileExistsError:
+        raise ManifestVersionTaken(
+            f"batch {manifest.batch} was committed by somebody else",
+            where=str(target),
+            hint="one session per checkpoint: stop the other one",
+        ) from None
+    finally:
+        draft.unlink()
+
+
+def read_manifests(root: Path) -> Iterator[Manifest]:
+    """All manifests, oldest first."""
+    for path in sorted((root / "manifests").glob("b*.json")):
+        yield _read_manifest(path)
+
+
+def read_latest(root: Path) -> tuple[Manifest, State] | None:
+    """The newest committed batch, or None in a new checkpoint."""
+    paths = sorted((root / "manifests").glob("b*.json"))
+    if not paths:
+        return None
+    manifest = _read_manifest(paths[-1])
+    text = _read(root / manifest.state_path)
+    if zlib.crc32(text.encode()) != manifest.state_checksum:
+        raise StoreError(f"state record {manifest.state_path} has other bytes than were committed")
+    record = json.loads(text)
+    buckets = tuple(BucketMeta.from_json(bucket) for bucket in record["buckets"])
+    return manifest, State(record["batch"], buckets, record["engine"])
+
+
+def _read_manifest(path: Path) -> Manifest:
+    record = json.loads(_read(path))
+    record["results"] = tuple(ResultFile(**result) for result in record["results"])
+    return Manifest(**record)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except FileNotFoundError:
+        raise StoreError(f"{path.name} is missing from the checkpoint", where=str(path)) from None
+
+
+def _replace(target: Path, text: str) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft = target.with_suffix(".draft")
+    draft.write_text(text)
+    draft.replace(target)

@@ -1,0 +1,54 @@
+"""Removes files that no manifest names: what retried tasks and crashes left behind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from dovetail.core.clock import Clock, system_clock
+from dovetail.store.manifest import read_latest, read_manifests
+
+DEFAULT_RETENTION_S = 3600.0
+
+
+@dataclass(frozen=True)
+class VacuumReport:
+    """`paths` were removed, or would be in a dry run."""
+
+    paths: tuple[str, ...]
+    size_bytes: int
+    is_dry_run: bool
+
+
+def vacuum(
+    root: Path, *, dry_run: bool, retention_s: float = DEFAULT_RETENTION_S, clock: Clock = system_clock
+) -> VacuumReport:
+    """Files younger than `retention_s` stay: a running batch may be about to commit them."""
+    named = _named_paths(root)
+    removable: list[str] = []
+    size_bytes = 0
+    for folder in ("buckets", "results", "state"):
+        for path in sorted((root / folder).rglob("*")):
+            relative = path.relative_to(root).as_posix()
+            if not path.is_file() or relative in named:
+                continue
+            stat = path.stat()
+            if clock() - stat.st_mtime < retention_s:
+                continue
+            removable.append(relative)
+            size_bytes += stat.st_size
+            if not dry_run:
+                path.unlink()
+    return VacuumReport(tuple(removable), size_bytes, dry_run)
+
+
+def _named_paths(root: Path) -> set[str]:
+    named: set[str] = set()
+    for manifest in read_manifests(root):
+        named.update(result.path for result in manifest.results)
+    latest = read_latest(root)
+    if latest is not None:
+        manifest, state = latest
+        named.add(manifest.state_path)
+        named.update(bucket.path for bucket in state.buckets)
+    return named

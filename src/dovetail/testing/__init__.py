@@ -1,0 +1,1 @@
+"""Oracles, generators and an in-process session for tests."""

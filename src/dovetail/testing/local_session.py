@@ -1,0 +1,102 @@
+"""A session without Spark: the same engine and operators, batches pushed by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dovetail.frontend.durations import parse_duration
+from dovetail.engine.engine import Engine
+from dovetail.engine.options import make_options
+from dovetail.engine.registry import QueryRecord
+from dovetail.kernels.arrow_types import arrow_type, sql_type_of
+from dovetail.query.stream import Stream
+from dovetail.runtime.local.run_local import run_local
+from dovetail.runtime.result_writer import unique_names
+from dovetail.store.vacuum import VacuumReport, vacuum
+from dovetail.testing.faults import Faults
+
+
+class LocalQuery:
+    """A handle like the public one."""
+
+    def __init__(self, engine: Engine, query_id: str) -> None:
+        self.id = query_id
+        self._engine = engine
+
+    @property
+    def status(self) -> QueryRecord:
+        return self._engine.record(self.id)
+
+
+class LocalSession:
+    def __init__(self, checkpoint_dir: str | Path, *, faults: Faults | None = None, **options: Any) -> None:
+        self._faults = faults or Faults()
+        given = {"partitions": 2, "key_groups": 8, **options}
+        self.engine = Engine(Path(checkpoint_dir), make_options(**given), on_step=self._faults.on_step)
+        self._last: tuple[dict[str, pa.Table], int] | None = None
+        self._query_ids: dict[str, str] = {record.name: record.id for record in self.engine.records()}
+
+    def create_stream(
+        self, name: str, schema: pa.Schema, event_time: str | None = None, lateness: str = "0 seconds"
+    ) -> None:
+        columns = tuple((field.name, sql_type_of(field.type)) for field in schema)
+        self.engine.create_stream(Stream(name, columns, event_time, parse_duration(lateness)))
+
+    def create_query(self, sql: str, name: str) -> LocalQuery:
+        record = self.engine.create_query(sql, name)
+        self._query_ids[name] = record.id
+        return LocalQuery(self.engine, record.id)
+
+    def drop_query(self, name: str) -> None:
+        self.engine.drop_query(self._query_ids[name])
+
+    def push(self, tables: Mapping[str, pa.Table], splits: int = 1) -> None:
+        """One micro-batch."""
+        self._last = dict(tables), splits
+        self._run(self.engine.committed_batch + 1)
+
+    def redeliver(self) -> None:
+        """The last batch again under its number, as Spark does after a crash before its own commit."""
+        self._run(self.engine.committed_batch)
+
+    def results(self, name: str) -> pa.Table:
+        query_id = self._query_ids[name]
+        output = self.engine.compiled(query_id).output
+        names = unique_names([column.name for column in output])
+        timezone = self.engine.options.timezone
+        schema = pa.schema(
+            [(unique, arrow_type(column.type, timezone)) for unique, column in zip(names, output, strict=True)]
+        )
+        tables = [pq.read_table(self.engine.root / file.path) for file in self.engine.results(query_id)]
+        return pa.concat_tables([schema.empty_table(), *(table.cast(schema) for table in tables)])
+
+    @property
+    def progress(self) -> dict[str, Any] | None:
+        return self.engine.progress
+
+    def vacuum(self, *, dry_run: bool = False) -> VacuumReport:
+        return vacuum(self.engine.root, dry_run=dry_run, retention_s=0.0)
+
+    def close(self) -> None:
+        self.engine.close()
+
+    def _run(self, batch: int) -> None:
+        if self._last is None:
+            raise ValueError("no batch was pushed yet")
+        tables, splits = self._last
+        self.engine.check_ready()
+        self.engine.run_batch(
+            batch,
+            lambda task: run_local(
+                task,
+                tables,
+                splits=splits,
+                run_task=self._faults.run_task,
+                after_source=lambda: self._faults.on_step("after_source"),
+            ),
+        )

@@ -1,0 +1,102 @@
+"""Figures become a table, and the README's block is replaced and nothing else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dovetail.bench.options import BenchError
+from dovetail.bench.report import BEGIN_MARK, END_MARK, figure_rows, main, markdown_block, replace_block
+
+CIRCUMSTANCES: dict[str, Any] = {
+    "machine": {"cores": 2, "memory_gib": 24},
+    "date": "2026-01-31",
+    "spark_version": "4.3.0",
+    "quick": False,
+}
+SMALLEST: dict[str, Any] = {
+    "suite": "smallest",
+    "rows_per_batch": 20,
+    "batch_ms_p50": 150.4,
+    "batch_ms_p90": 180.0,
+    "spark_batch_ms_p50": 900.0,
+    "results_equal": True,
+    **CIRCUMSTANCES,
+}
+QUERIES: dict[str, Any] = {
+    "suite": "queries",
+    "rows": 2_000_000,
+    "by_queries": {
+        "1": {"dovetail_s": 1.0, "spark_s": 30.0, "results": 200},
+        "20": {
+            "dovetail_s": 4.0,
+            "spark_s": None,
+            "spark_stopped_after_s": 600.0,
+            "spark_done_share": 0.37,
+            "results": 4000,
+        },
+        "100": {"dovetail_s": 9.0, "spark_s": None, "results": 20000},
+    },
+    "ratio_spark_20": 150.0,
+    "growth_100": 9.0,
+    "growth_500": None,
+    "results_equal": False,
+    **CIRCUMSTANCES,
+}
+
+
+def _values(figures: dict[str, Any]) -> dict[str, str]:
+    return {row.measured: row.value for row in figure_rows(figures)}
+
+
+def test_a_stopped_peer_is_reported_as_stopped_and_its_ratio_as_a_lower_bound() -> None:
+    values = _values(QUERIES)
+    assert "Spark stopped after 600.0 s, 37% done" in values["20 queries"]
+    assert values["faster than Spark, 20 queries"] == "at least 150.0x"
+    assert "Spark not run" in values["100 queries"]
+
+
+def test_unequal_answers_are_shouted() -> None:
+    assert _values(QUERIES)["answers equal in all systems"] == "NO"
+    assert _values(SMALLEST)["answers equal in all systems"] == "yes"
+
+
+def test_a_growth_that_was_not_measured_has_no_row() -> None:
+    assert not any("500" in measured for measured in _values(QUERIES))
+
+
+def test_the_block_names_the_machine_and_the_date_once() -> None:
+    block = markdown_block([SMALLEST, QUERIES])
+    assert block.startswith("Measured on 2 cores, 24 GiB, Spark 4.3.0, 2026-01-31.\n")
+    assert "| `smallest` | batch, median | 150 ms |" in block
+
+
+def test_only_the_text_between_the_marks_changes() -> None:
+    readme = f"before\n{BEGIN_MARK}\nold\n{END_MARK}\nafter\n"
+    assert replace_block(readme, "new") == f"before\n{BEGIN_MARK}\nnew\n{END_MARK}\nafter\n"
+    assert replace_block(replace_block(readme, "new"), "newer") == replace_block(readme, "newer")
+
+
+@pytest.mark.parametrize(
+    "readme",
+    ["", BEGIN_MARK, END_MARK, f"{END_MARK}{BEGIN_MARK}", f"{BEGIN_MARK}{END_MARK}{BEGIN_MARK}{END_MARK}"],
+)
+def test_a_readme_without_one_place_for_the_figures_is_refused(readme: str) -> None:
+    with pytest.raises(BenchError, match="no place"):
+        replace_block(readme, "new")
+
+
+def test_the_command_rewrites_the_readme_from_json_files(tmp_path: Path) -> None:
+    readme, figures = tmp_path / "README.md", tmp_path / "smallest.json"
+    readme.write_text(f"# x\n{BEGIN_MARK}\n{END_MARK}\n", encoding="utf-8")
+    figures.write_text(json.dumps(SMALLEST), encoding="utf-8")
+    assert main([str(readme), str(figures)]) == 0
+    assert "| `smallest` | batch, 90th percentile | 180 ms |" in readme.read_text(encoding="utf-8")
+
+
+def test_the_command_without_figures_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["README.md"]) == 2
+    assert "usage" in capsys.readouterr().err

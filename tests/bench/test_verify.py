@@ -1,0 +1,50 @@
+"""The checksum tells different answers apart and equal ones together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dovetail.bench.peers_duckdb import DuckDbPeer
+from dovetail.bench.verify import Answer, unequal_queries
+from dovetail.bench.workloads import StreamFiles, Workload
+
+NO_STREAMS = StreamFiles(Workload((), 1, 1, (1,) * 6), Path())
+ROWS = [(1, 10), (2, 20), (3, 30)]
+
+
+def _answer(folder: Path, rows: list[tuple[int, int]]) -> Answer:
+    folder.mkdir()
+    columns = {name: pa.array([row[i] for row in rows], pa.int64()) for i, name in enumerate(("a_id", "b_id"))}
+    pq.write_table(pa.table(columns), folder / "rows.parquet")
+    with DuckDbPeer(NO_STREAMS, threads=1) as duckdb:
+        return duckdb.answer_of_files(folder)
+
+
+def test_the_order_of_rows_does_not_matter(tmp_path: Path) -> None:
+    assert _answer(tmp_path / "one", ROWS) == _answer(tmp_path / "other", ROWS[::-1])
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pytest.param([(1, 20), (2, 10), (3, 30)], id="partners swapped"),
+        pytest.param([(10, 1), (2, 20), (3, 30)], id="columns swapped"),
+        pytest.param([(1, 10), (1, 10), (3, 30)], id="one row twice, another missing"),
+        pytest.param([(1, 10), (2, 20)], id="a row missing"),
+        pytest.param([], id="nothing"),
+    ],
+)
+def test_a_wrong_answer_has_another_checksum(tmp_path: Path, rows: list[tuple[int, int]]) -> None:
+    assert _answer(tmp_path / "right", ROWS) != _answer(tmp_path / "wrong", rows)
+
+
+def test_a_missing_query_is_unequal() -> None:
+    assert unequal_queries({"q1": Answer(1, 5), "q2": Answer(0, 0)}, {"q1": Answer(1, 5)}) == ["q2"]
+
+
+def test_equal_answers_leave_nothing_to_report() -> None:
+    assert unequal_queries({"q1": Answer(1, 5)}, {"q1": Answer(1, 5)}) == []

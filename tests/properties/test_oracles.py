@@ -1,0 +1,31 @@
+"""The two oracles check each other, and through that how the front end understands SQL."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from dovetail.frontend.compile_sql import compile_sql
+from dovetail.testing.asserts import assert_same_answers
+from dovetail.testing.generators import random_case
+from dovetail.testing.oracle import DuckDbOracle, NestedLoopOracle
+
+CASE_COUNT = int(os.environ.get("DOVETAIL_CASES", "1000")) // 5
+FIRST_SEED = int(os.environ.get("DOVETAIL_SEED", "0")) + 1_000_000
+CHUNKS = 10
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_nested_loops_over_the_bound_query_agree_with_duckdb_on_its_text(chunk: int) -> None:
+    for seed in range(FIRST_SEED + chunk, FIRST_SEED + CASE_COUNT, CHUNKS):
+        case = random_case(seed)
+        by_loops, by_duckdb = NestedLoopOracle(case), DuckDbOracle(case)
+        streams = {stream.name: stream.stream for stream in case.streams}
+        batch_count = len(case.batches)
+        for query in case.queries:
+            bound = compile_sql(query.sql, streams)
+            about = f"seed {seed}, {query.name}: {query.sql}"
+            assert_same_answers(
+                by_loops.answers(bound, 0, batch_count), by_duckdb.answers(query.duckdb_sql, 0, batch_count), about
+            )

@@ -1,0 +1,156 @@
+"""Random query sets through the real Session: the streamed answers are Spark's own batch answers."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from dovetail import Session
+from dovetail.testing.asserts import assert_same_answers
+from dovetail.testing.cases import EngineCase, QueryCase, keep_rows_in_time
+from dovetail.testing.generators import CaseLimits, nothing_late, random_case
+from dovetail.testing.oracle import DuckDbOracle, answers_of_table
+from dovetail.testing.random_queries import QueryLimits
+from dovetail.testing.spark_runs import FileStreams, SparkBatchOracle, with_row_ids
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+PATIENCE_S = 120
+MANY_QUERIES = CaseLimits(max_queries=14, max_batches=5, late_queries=False)
+DRAINED_SEEDS = (101, 102, 103)
+LIVE_SEEDS = (204, 205)
+
+
+def case_with_queries(seed: int, limits: CaseLimits, at_least: int) -> EngineCase:
+    """The first case from `seed` on that is rich enough to be worth a Spark session."""
+    while True:
+        case = random_case(seed, limits)
+        has_rows = all(any(batch.get(stream.name) for batch in case.batches) for stream in case.streams)
+        if len(case.queries) >= at_least and len(case.batches) >= 4 and len(case.streams) >= 2 and has_rows:
+            return case
+        seed += 1000
+
+
+def open_session(spark: SparkSession, case: EngineCase, folder: Path) -> tuple[Session, FileStreams]:
+    streams = FileStreams(spark, case, folder / "streams")
+    session = Session(spark, str(folder / "checkpoint"), partitions=2, key_groups=16)
+    for stream in case.streams:
+        session.create_stream(
+            stream.name, streams.frame(stream), event_time=stream.event_time, lateness=stream.lateness
+        )
+    return session, streams
+
+
+def about(query: QueryCase) -> str:
+    return f"{query.name}: {query.sql}"
+
+
+@pytest.mark.parametrize("seed", DRAINED_SEEDS)
+def test_a_drained_session_answers_as_batch_sql(spark: SparkSession, tmp_path: Path, seed: int) -> None:
+    case = case_with_queries(seed, MANY_QUERIES, at_least=9)
+    session, streams = open_session(spark, case, tmp_path)
+    for batch in range(len(case.batches)):
+        streams.add_batch(batch)
+    handles = {query.name: session.create_query(query.sql, name=query.name) for query in case.queries}
+    session.start(trigger="available_now")
+    session.await_termination(timeout=PATIENCE_S)
+    answers = {name: answers_of_table(handle.results().toArrow()) for name, handle in handles.items()}
+    session.stop()
+
+    kept = keep_rows_in_time(case)
+    by_spark, by_duckdb = SparkBatchOracle(spark, case, kept), DuckDbOracle(case, kept)
+    for query in case.queries:
+        assert handles[query.name].status.state == "running"
+        expected = by_spark.expected(query, complete_from=0)
+        assert_same_answers(by_duckdb.expected(query, complete_from=0), expected, f"oracles differ: {about(query)}")
+        assert_same_answers(answers[query.name], expected, about(query))
+
+
+@pytest.mark.parametrize("seed", LIVE_SEEDS)
+def test_queries_that_come_and_go_while_it_runs_answer_as_batch_sql(
+    spark: SparkSession, tmp_path: Path, seed: int
+) -> None:
+    limits = CaseLimits(max_queries=14, max_batches=5, queries=QueryLimits(max_relations=3))
+    case = with_row_ids(_nothing_late_but_live(case_with_queries(seed, limits, at_least=9)))
+    live = LiveRun(*open_session(spark, case, tmp_path), case)
+    live.run()
+    by_spark = SparkBatchOracle(spark, case)
+    for query in case.queries:
+        handle = live.handles[query.name]
+        assert handle.status.created_batch == live.first_batch_of_phase(query.created_at)
+        complete_from = live.phase_of_batch(handle.status.complete_from)
+        assert complete_from <= query.created_at
+        assert_same_answers(live.answers[query.name], by_spark.expected(query, complete_from), about(query))
+
+
+def _nothing_late_but_live(case: EngineCase) -> EngineCase:
+    """Which batch a file falls into is Spark's choice here, so no row may depend on it to be in time.
+
+    Every file has a row, for that row to tell that its file has arrived.
+    """
+    calm = nothing_late(case)
+    some_rows = {
+        stream.name: next((batch[stream.name] for batch in case.batches if batch.get(stream.name)), ())
+        for stream in case.streams
+    }
+    batches = tuple({name: batch.get(name) or rows for name, rows in some_rows.items()} for batch in case.batches)
+    return EngineCase(calm.streams, batches, case.queries, case.partitions, case.key_groups)
+
+
+class LiveRun:
+    """A session that keeps running while files arrive in phases; queries change between phases."""
+
+    def __init__(self, session: Session, streams: FileStreams, case: EngineCase) -> None:
+        self.session = session
+        self.streams = streams
+        self.case = case
+        self.handles: dict[str, object] = {}
+        self.answers: dict[str, object] = {}
+        self.last_batch_by_phase: list[int] = []
+
+    def run(self) -> None:
+        counters = {
+            stream.name: self.session.create_query(
+                f"SELECT a.id FROM {stream.name} a JOIN {stream.name} b ON a.id = b.id", name=f"count_{stream.name}"
+            )
+            for stream in self.case.streams
+        }
+        arrived = dict.fromkeys(counters, 0)
+        for phase, batch in enumerate(self.case.batches):
+            self._change_queries(phase)
+            if phase == 0:
+                self.session.start()
+            self.streams.add_batch(phase)
+            for name, rows in batch.items():
+                arrived[name] += len(rows)
+            self._wait(counters, arrived)
+            self.last_batch_by_phase.append(self.session.progress["batchId"])
+        for name, handle in self.handles.items():
+            self.answers[name] = answers_of_table(handle.results().toArrow())
+        self.session.stop()
+
+    def _change_queries(self, phase: int) -> None:
+        for query in self.case.queries:
+            if query.dropped_at == phase:
+                self.handles[query.name].drop()
+            if query.created_at == phase:
+                self.handles[query.name] = self.session.create_query(query.sql, name=query.name)
+
+    def _wait(self, counters: dict[str, object], arrived: dict[str, int]) -> None:
+        deadline = time.monotonic() + PATIENCE_S
+        while any(counters[name].status.total_rows != count for name, count in arrived.items()):
+            assert time.monotonic() < deadline, f"waited {PATIENCE_S} s for rows {arrived}"
+            time.sleep(0.05)
+
+    def first_batch_of_phase(self, phase: int) -> int:
+        return 0 if phase == 0 else self.last_batch_by_phase[phase - 1] + 1
+
+    def phase_of_batch(self, batch: int) -> int:
+        """The phase that begins with `batch`; queries only change between phases."""
+        return next(p for p in range(len(self.case.batches)) if self.first_batch_of_phase(p) == batch)

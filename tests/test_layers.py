@@ -1,0 +1,55 @@
+"""What import-linter cannot see: what an import really loads, and what the architecture page names."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src" / "dovetail"
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(PACKAGE.parent)}
+
+LOAD_FOLDER = """
+import importlib, pkgutil, sys
+folder = importlib.import_module(sys.argv[1])
+for module in pkgutil.walk_packages(folder.__path__, folder.__name__ + "."):
+    importlib.import_module(module.name)
+print("\\n".join(sorted({name.partition(".")[0] for name in sys.modules})))
+"""
+
+
+def loaded_libraries(folder: str) -> set[str]:
+    run = subprocess.run(
+        [sys.executable, "-c", LOAD_FOLDER, folder],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=ENVIRONMENT,
+    )
+    return set(run.stdout.split())
+
+
+@pytest.mark.parametrize("folder", ["core", "query", "kernels", "store"])
+def test_folder_loads_neither_spark_nor_the_sql_parser(folder: str) -> None:
+    assert not loaded_libraries(f"dovetail.{folder}") & {"pyspark", "py4j", "sqlglot"}
+
+
+@pytest.mark.parametrize("folder", ["frontend", "plan", "optimizer"])
+def test_folder_loads_no_spark(folder: str) -> None:
+    assert not loaded_libraries(f"dovetail.{folder}") & {"pyspark", "py4j"}
+
+
+def test_importing_dovetail_alone_loads_no_spark() -> None:
+    run = [sys.executable, "-c", "import sys, dovetail; print('pyspark' in sys.modules)"]
+    answer = subprocess.run(run, capture_output=True, text=True, check=True, env=ENVIRONMENT)
+    assert answer.stdout.strip() == "False"
+
+
+def test_architecture_page_names_every_folder() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    folders = [path.parent.name for path in PACKAGE.glob("*/__init__.py")]
+    assert [folder for folder in folders if f"`{folder}/`" not in text] == []
