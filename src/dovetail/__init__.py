@@ -14,7 +14,7 @@ __all__ = ["Query", "QueryStatus", "Session", "__version__"]
 def __getattr__(name: str) -> Any:
     # Workers import kernels from this package; they must not load Spark's driver side and the SQL parser for it.
     if name in ("Query", "QueryStatus", "Session"):
-        from dovetail import api
+        from dovetail import api  # noqa: PLC0415
 
         return getattr(api, name)
     raise AttributeError(f"module 'dovetail' has no attribute {name!r}")

@@ -11,7 +11,8 @@ from typing import Any
 
 from pyspark import Broadcast
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from dovetail.core.errors import SessionError, StreamError
 from dovetail.engine.engine import Engine
@@ -172,7 +173,8 @@ class Session:
         if timeout is None:
             streaming.awaitTermination()
             return True
-        return bool(streaming.awaitTermination(timeout))
+        # Spark takes fractions of a second, whatever its type hint says.
+        return bool(streaming.awaitTermination(timeout))  # type: ignore[arg-type]
 
     def process_all_available(self) -> None:
         """Wait until everything that the sources have now is processed and committed."""
@@ -232,8 +234,7 @@ class Session:
                 self._shared[1].unpersist()
             broadcast = self._spark.sparkContext.broadcast((task.plan, task.streams))
             types = {
-                name: column_types(self._frames[name].schema, wanted)
-                for name, wanted in _wanted_columns(task).items()
+                name: column_types(self._frames[name].schema, wanted) for name, wanted in _wanted_columns(task).items()
             }
             self._shared = task.plan.epoch, broadcast, pack_columns(types)
         return self._shared[1], self._shared[2]

@@ -191,7 +191,7 @@ class _Show:
     def _show_results(self) -> None:
         for query in QUERIES:
             if query.name in self.query_by_name:
-                total = self.figures.by_query[query.name].total
+                total = self.query_by_name[query.name].status.total_rows
                 self.console.print(f"\n{query.name} {query.about}: {total:,} results", style="bold", highlight=False)
                 self.console.print(self._sample(query))
         self.console.print(

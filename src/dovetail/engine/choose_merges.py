@@ -18,7 +18,7 @@ def choose_merges(plan: SharedPlan, buckets: Iterable[BucketMeta], fanout: int =
     by_store: dict[str, list[BucketMeta]] = {}
     for meta in buckets:
         by_store.setdefault(meta.store, []).append(meta)
-    merges = []
+    merges: list[MergeTask] = []
     for store in plan.stores:
         run = _mergeable_run(by_store.get(store.id, []), first_batches, fanout)
         if run:

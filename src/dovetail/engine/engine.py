@@ -1,8 +1,8 @@
 """The engine: one order of batches, one place where queries and plans change.
 
-    begin_batch(b)   apply the changelog, plan if anything changed, say what every task must know
-       runtime       runs the source operator and the hops (Spark or in-process)
-    finish_batch     fold the reports into the next state, commit it, clean up
+begin_batch(b)   apply the changelog, plan if anything changed, say what every task must know
+   runtime       runs the source operator and the hops (Spark or in-process)
+finish_batch     fold the reports into the next state, commit it, clean up
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.message import Kind, Message
 from dovetail.runtime.report import TaskReport
 from dovetail.store.bucket_file import BucketMeta, check_bucket
-from dovetail.store.commit import OnStep
+from dovetail.store.commit import OnStep, no_step
 from dovetail.store.layout import open_layout
 from dovetail.store.lock import CheckpointLock
 from dovetail.store.manifest import ResultFile, read_latest, read_manifests
@@ -56,7 +56,7 @@ class Engine:
     """Everything but the data path. Thread-safe: queries come and go while a batch runs."""
 
     def __init__(
-        self, root: Path, options: EngineOptions, *, clock: Clock = system_clock, on_step: OnStep = lambda step: None
+        self, root: Path, options: EngineOptions, *, clock: Clock = system_clock, on_step: OnStep = no_step
     ) -> None:
         self.root = root
         self.options = options
@@ -141,7 +141,9 @@ class Engine:
     def compiled(self, query_id: str) -> JoinQuery:
         with self._lock:
             if query_id not in self._compiled:
-                self._compiled[query_id] = compile_sql(self.record(query_id).sql, self.streams, timezone=self.options.timezone)
+                self._compiled[query_id] = compile_sql(
+                    self.record(query_id).sql, self.streams, timezone=self.options.timezone
+                )
             return self._compiled[query_id]
 
     @property
@@ -164,8 +166,11 @@ class Engine:
             if missing or extra:
                 raise SessionError(
                     "the streams differ from those this checkpoint was made with: "
-                    + "; ".join(f"{what}: {', '.join(sorted(names))}" for what, names in
-                                (("missing", missing), ("new", extra)) if names),
+                    + "; ".join(
+                        f"{what}: {', '.join(sorted(names))}"
+                        for what, names in (("missing", missing), ("new", extra))
+                        if names
+                    ),
                     hint="register the same streams, or start with an empty checkpoint folder",
                 )
             for record in self._with_pending().records:
@@ -234,9 +239,7 @@ class Engine:
         since = complete_from(
             live, batch, self.streams, state.histories, state.buckets, state.watermark_us_by_stream(self.streams)
         )
-        return registry.with_record(
-            replace(record, state=QueryState.RUNNING, created_batch=batch, complete_from=since)
-        )
+        return registry.with_record(replace(record, state=QueryState.RUNNING, created_batch=batch, complete_from=since))
 
     def _plan_for(self, state: EngineState) -> tuple[EngineState, _Planned]:
         """The plan for the running queries; a new epoch when they are others than before."""

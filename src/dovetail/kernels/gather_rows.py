@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import njit, types
 from numba.extending import intrinsic
 
@@ -115,19 +115,22 @@ def _bit_offsets(columns: Sequence[pa.Array | None]) -> npt.NDArray[np.int64]:
 
 
 def _gather_fixed(addresses: U64, refs: U64, width: int) -> npt.NDArray[Any]:
+    out: npt.NDArray[Any]
     if width == 8:
-        return _load_u64(addresses, refs)
+        out = _load_u64(addresses, refs)
+        return out
     if width == 4:
-        return _load_u32(addresses, refs)
+        out = _load_u32(addresses, refs)
+        return out
     out = np.empty((len(refs), width), np.uint8)
     _load_bytes(addresses, refs, out)
     return out
 
 
 def _pointer_load(bits: int, result: Any) -> Any:
-    @intrinsic  # type: ignore[untyped-decorator]
-    def load(typing_context: Any, address: Any) -> Any:
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    @intrinsic
+    def load(_typing_context: Any, address: Any) -> Any:  # noqa: ARG001 (numba passes arguments by name)
+        def codegen(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
             return builder.load(builder.inttoptr(args[0], ir.IntType(bits).as_pointer()))
 
         return result(types.uint64), codegen
@@ -140,7 +143,7 @@ _load32 = _pointer_load(32, types.uint32)
 _load64 = _pointer_load(64, types.uint64)
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def _load_u64(addresses: Any, refs: Any) -> Any:
     out = np.empty(len(refs), np.uint64)
     for i in range(len(refs)):
@@ -148,7 +151,7 @@ def _load_u64(addresses: Any, refs: Any) -> Any:
     return out
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def _load_u32(addresses: Any, refs: Any) -> Any:
     out = np.empty(len(refs), np.uint32)
     for i in range(len(refs)):
@@ -156,7 +159,7 @@ def _load_u32(addresses: Any, refs: Any) -> Any:
     return out
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def _load_bytes(addresses: Any, refs: Any, out: Any) -> None:
     width = np.uint64(out.shape[1])
     for i in range(len(refs)):
@@ -165,7 +168,7 @@ def _load_bytes(addresses: Any, refs: Any, out: Any) -> None:
             out[i, j] = _load8(base + np.uint64(j))
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def _gather_valid(addresses: Any, bit_offsets: Any, refs: Any) -> Any:
     valid = np.ones(len(refs), np.bool_)
     for i in range(len(refs)):

@@ -82,9 +82,9 @@ def _words_of(column: pa.Array) -> U64:
     elif pa.types.is_floating(kind):
         return _float_words(column)
     elif pa.types.is_decimal(kind):
-        return _bytes_words(*_fixed_bytes(column))
+        return _hash_bytes(*_fixed_bytes(column))
     elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return _bytes_words(*_string_bytes(column))
+        return _hash_bytes(*_string_bytes(column))
     return _numpy_of(column).astype(np.int64, copy=False).view(np.uint64)
 
 
@@ -125,14 +125,14 @@ def _string_bytes(column: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[
     return values, offsets
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def _mix_word(word: Any) -> Any:
     word = (word ^ (word >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
     word = (word ^ (word >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
     return word ^ (word >> np.uint64(33))
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def _mix(words: Any) -> Any:
     mixed = np.empty(len(words), np.uint64)
     for i in range(len(words)):
@@ -140,7 +140,7 @@ def _mix(words: Any) -> Any:
     return mixed
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def _combine(codes: Any, words: Any) -> Any:
     combined = np.empty(len(words), np.uint64)
     for i in range(len(words)):
@@ -148,8 +148,8 @@ def _combine(codes: Any, words: Any) -> Any:
     return combined
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
-def _bytes_words(values: Any, offsets: Any) -> Any:
+@njit(cache=True)
+def _hash_bytes(values: Any, offsets: Any) -> U64:
     words = np.empty(len(offsets) - 1, np.uint64)
     for i in range(len(offsets) - 1):
         start, stop = offsets[i], offsets[i + 1]

@@ -70,12 +70,12 @@ def match_keys(
         end = max(begin + 1, int(np.searchsorted(ends, done + max_pairs, side="right")))
         size = int(ends[end - 1]) - done
         if size:
-            probe_idx, stored_idx = _expand(begin, end, size, first, run_length, has_time, lower, upper, times)
+            probe_idx, stored_idx = _expand((begin, end), size, first, run_length, has_time, lower, upper, times)
             yield Pairs(probe_idx, stored_idx)
         begin = end
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def _locate(probe: Any, stored: Any, has_time: Any, lower: Any, upper: Any, times: Any) -> Any:
     probe_count, stored_count = len(probe), len(stored)
     first = np.empty(probe_count, np.int64)
@@ -112,10 +112,11 @@ def _locate(probe: Any, stored: Any, has_time: Any, lower: Any, upper: Any, time
     return first, run_length, pair_count
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def _expand(
-    begin: Any, end: Any, size: Any, first: Any, run_length: Any, has_time: Any, lower: Any, upper: Any, times: Any
+    probes: Any, size: Any, first: Any, run_length: Any, has_time: Any, lower: Any, upper: Any, times: Any
 ) -> Any:
+    begin, end = probes
     probe_idx = np.empty(size, np.int64)
     stored_idx = np.empty(size, np.int64)
     filled = 0

@@ -11,6 +11,7 @@ from dovetail.query.expression import TRUE, Expression, columns_of, rename_relat
 from dovetail.query.join_query import Relation
 from dovetail.query.stream import Stream
 
+
 def derive_stores(
     queries: tuple[LiveQuery, ...], trees: tuple[ProbeTree, ...], streams: Mapping[str, Stream]
 ) -> tuple[StorePlan, ...]:

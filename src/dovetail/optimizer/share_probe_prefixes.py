@@ -39,7 +39,9 @@ def share_probe_prefixes(queries: tuple[LiveQuery, ...], stats: StatsCatalog) ->
             root = roots.setdefault(store_of(relation), _Trie())
             _insert(root, live, relation.alias, stats)
     return tuple(
-        ProbeTree(store, tuple(root.legs), tuple(_frozen(child, step, store, 1) for step, child in root.children.items()))
+        ProbeTree(
+            store, tuple(root.legs), tuple(_frozen(child, step, store, 1) for step, child in root.children.items())
+        )
         for store, root in sorted(roots.items())
     )
 
@@ -101,7 +103,13 @@ def _leg(live: LiveQuery, order: tuple[str, ...], position: int) -> Leg:
         for residual in live.query.residuals
         if alias in relations_of(residual) and relations_of(residual) <= joined
     )
-    return Leg(live.id, _start_of(live, order[0]), as_row(live.query.relation(alias).selection, alias), tuple(bounds), residuals)
+    return Leg(
+        live.id,
+        _start_of(live, order[0]),
+        as_row(live.query.relation(alias).selection, alias),
+        tuple(bounds),
+        residuals,
+    )
 
 
 def _start_of(live: LiveQuery, alias: str) -> int:

@@ -107,16 +107,25 @@ def store_tree(store: StorePlan) -> TextTree:
 
 
 def _tree_of(tree: ProbeTree, names: _Names) -> TextTree:
-    return TextTree(f"new {tree.start} ({names.of(tree.legs)})", tuple(_node_tree(node, names) for node in tree.children))
+    return TextTree(
+        f"new {tree.start} ({names.of(tree.legs)})", tuple(_node_tree(node, names) for node in tree.children)
+    )
 
 
 def _node_tree(node: ProbeNode, names: _Names) -> TextTree:
     below = [
-        TextTree(f"emit {names.of((leg,)).removeprefix('for ')}" + (f" where {leg.selection}" if leg.selection != TRUE else ""))
+        TextTree(
+            f"emit {names.of((leg,)).removeprefix('for ')}"
+            + (f" where {leg.selection}" if leg.selection != TRUE else "")
+        )
         for leg in node.legs
         if leg.query in {emit.query for emit in node.emits}
     ]
     return TextTree(
         f"m{node.member} = {node.step} ({names.of(node.legs)})",
-        (*below[:8], *([TextTree(f"emit {len(below) - 8} more")] if len(below) > 8 else []), *(_node_tree(child, names) for child in node.children)),
+        (
+            *below[:8],
+            *([TextTree(f"emit {len(below) - 8} more")] if len(below) > 8 else []),
+            *(_node_tree(child, names) for child in node.children),
+        ),
     )

@@ -28,8 +28,7 @@ class TimeTextError(ValueError):
 
 
 def read_date(text: str) -> datetime.date:
-    """
-    >>> read_date("2024-2")
+    """>>> read_date("2024-2")
     datetime.date(2024, 2, 1)
     """
     match = _DATE.fullmatch(text.strip(_BLANK))

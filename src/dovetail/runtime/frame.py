@@ -67,7 +67,8 @@ class FrameValues:
     def within(self, bound: MemberBound) -> Mask:
         """Where the bound holds; a NULL time satisfies none."""
         earlier, later = self.times(bound.earlier), self.times(bound.later)
-        return (later - earlier <= bound.upper_us) & (later != NULL_TIME) & (earlier != NULL_TIME)
+        mask: Mask = (later - earlier <= bound.upper_us) & (later != NULL_TIME) & (earlier != NULL_TIME)
+        return mask
 
     def take(self, idx: I64) -> FrameValues:
         return FrameValues(self.frame.take(idx), self._snapshots)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dovetail.core.errors import EvaluationError
+from dovetail.kernels.arrow_types import arrow_type
 from dovetail.kernels.evaluate import evaluate, evaluate_mask
 from dovetail.kernels.hash_keys import first_code_of_group, hash_keys, is_exact_type
 from dovetail.kernels.match_keys import NULL_TIME, TimeIntervals, match_keys
@@ -20,7 +21,8 @@ from dovetail.kernels.select_rows import Mask
 from dovetail.plan.probe_tree import Emit, Leg, MemberBound, ProbeNode, member_name
 from dovetail.plan.store_plan import ROW
 from dovetail.plan.visibility import Visibility
-from dovetail.query.expression import Expression, all_of, rename_relations
+from dovetail.query.expression import Call, Expression, all_of, rename_relations
+from dovetail.query.types import BOOLEAN
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.frame import FrameValues
 from dovetail.runtime.partial import Partial
@@ -59,6 +61,8 @@ class ProbeOperator:
 
     def probe(self, node: ProbeNode, partial: Partial, hop: int) -> None:
         """All results that `partial` (sorted by code) finds at `node`."""
+        if len(partial.codes) == 0:
+            return
         count = StepCount(node.id, hop, len(partial.codes), 0)
         self._report.steps.append(count)
         try:
@@ -86,9 +90,7 @@ class ProbeOperator:
                 if intervals is not None:
                     bucket_times = snapshot.times_of_bucket(ordinal)
                     times = None if bucket_times is None else bucket_times[rows]
-                for pairs in match_keys(
-                    partial.codes, codes, intervals, times, max_pairs=self._task.max_pairs
-                ):
+                for pairs in match_keys(partial.codes, codes, intervals, times, max_pairs=self._task.max_pairs):
                     refs = snapshot.refs(ordinal, rows[pairs.stored_idx])
                     frame = partial.frame.take(pairs.probe_idx).joined(node.step.target, refs)
                     masks = [None if mask is None else mask[pairs.probe_idx] for mask in partial.leg_masks]
@@ -96,10 +98,6 @@ class ProbeOperator:
 
     def _confirmation(self, node: ProbeNode) -> Expression | None:
         """What must be evaluated because equal codes do not prove equal keys; None when they do."""
-        from dovetail.kernels.arrow_types import arrow_type
-        from dovetail.query.expression import Call
-        from dovetail.query.types import BOOLEAN
-
         keys = node.step.index.keys
         if len(keys) == 1 and is_exact_type(arrow_type(keys[0].type, self._task.timezone)):
             return None
@@ -237,13 +235,10 @@ def slice_of_codes(codes: npt.NDArray[np.uint64], lower_code: int, upper_code: i
 
 def _loosest_bounds(node: ProbeNode) -> dict[tuple[int, int], int]:
     """(earlier, later) -> the largest bound among the legs, only where every leg has one."""
-    loosest: dict[tuple[int, int], int] = {}
-    for place, leg in enumerate(node.legs):
-        own = {(bound.earlier, bound.later): bound.upper_us for bound in leg.bounds}
-        if place == 0:
-            loosest = own
-        else:
-            loosest = {pair: max(upper, own[pair]) for pair, upper in loosest.items() if pair in own}
+    by_leg = [{(bound.earlier, bound.later): bound.upper_us for bound in leg.bounds} for leg in node.legs]
+    loosest = by_leg[0]
+    for own in by_leg[1:]:
+        loosest = {pair: max(upper, own[pair]) for pair, upper in loosest.items() if pair in own}
     return loosest
 
 

@@ -120,12 +120,12 @@ class StoreSnapshot:
                 place = bucket.meta.selections.index(name)
                 mask[here] = unpack_mask(self.selection_words(place // 64, refs[here]), place)
             elif set(bucket.meta.columns) >= _column_names(selection):
-                some = refs[here]
-                mask[here] = evaluate_mask(
-                    selection, lambda c, some=some: self.column(c.name, some), len(some), timezone=self._timezone
-                )
+                mask[here] = self._evaluated(selection, refs[here])
             # Otherwise the bucket was written for others and lies before the query's first batch: nothing passes.
         return mask
+
+    def _evaluated(self, selection: Expression, refs: U64) -> Mask:
+        return evaluate_mask(selection, lambda c: self.column(c.name, refs), len(refs), timezone=self._timezone)
 
     def _touched(self, refs: U64) -> list[Bucket | None]:
         if len(self.metas) == 1:

@@ -39,9 +39,9 @@ StreamRows = tuple[str, pa.RecordBatch]
 def run_source(task: BatchTask, split: int, rows: Iterable[StreamRows]) -> Iterator[Message]:
     began = time.perf_counter()
     batches_by_stream: dict[str, list[pa.RecordBatch]] = {}
-    for stream, batch in rows:
+    for name, batch in rows:
         if batch.num_rows:
-            batches_by_stream.setdefault(stream, []).append(batch)
+            batches_by_stream.setdefault(name, []).append(batch)
     received = time.perf_counter()
     source = _Source(task, split)
     for stream in task.streams:

@@ -130,7 +130,8 @@ def times_of(column: pa.Array) -> npt.NDArray[np.int64]:
     micros = column.view(pa.int64())
     if micros.null_count:
         micros = pc.fill_null(micros, NULL_TIME)
-    return micros.to_numpy(zero_copy_only=False)
+    times: npt.NDArray[np.int64] = micros.to_numpy(zero_copy_only=False)
+    return times
 
 
 class Bucket:
@@ -217,7 +218,7 @@ class _ChecksumFile:
     def write(self, data: Any) -> int:
         self.checksum = zlib.crc32(data, self.checksum)
         view = memoryview(data)
-        while len(view):
+        while view:
             view = view[self._file.write(view) :]
         self.size_bytes += len(data)
         return len(data)

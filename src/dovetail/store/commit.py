@@ -1,7 +1,7 @@
 """A batch becomes real in three typed steps.
 
-    Draft  --write state-->  Prepared  --put manifest-->  Committed  --remove what is dead-->  done
-       crash: the batch never was      crash: it was; files nobody names are vacuum's
+Draft  --write state-->  Prepared  --put manifest-->  Committed  --remove what is dead-->  done
+   crash: the batch never was      crash: it was; files nobody names are vacuum's
 """
 
 from __future__ import annotations
@@ -16,6 +16,10 @@ from dovetail.store.manifest import Manifest, ResultFile, State, put_manifest, w
 
 OnStep = Callable[[str], None]
 """Called with the name of each step as it begins or ends; tests crash there."""
+
+
+def no_step(_step: str) -> None:
+    """Outside tests nothing happens between steps."""
 
 
 @dataclass(frozen=True)

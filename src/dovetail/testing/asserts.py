@@ -65,7 +65,14 @@ def _few(answers: Answers) -> str:
 
 def open_session(case: EngineCase, checkpoint_dir: Path | str, **options: Any) -> LocalSession:
     """A session on which the case's streams are registered."""
-    session = LocalSession(str(checkpoint_dir), partitions=case.partitions, key_groups=case.key_groups, **options)
+    session = LocalSession(
+        str(checkpoint_dir),
+        partitions=case.partitions,
+        key_groups=case.key_groups,
+        merge_fanout=case.merge_fanout,
+        max_pairs=case.max_pairs,
+        **options,
+    )
     for stream in case.streams:
         session.create_stream(stream.name, stream.schema, event_time=stream.event_time, lateness=stream.lateness)
     return session

@@ -101,6 +101,8 @@ class EngineCase:
     partitions: int = 2
     key_groups: int = 8
     splits: int = 1
+    merge_fanout: int = 4
+    max_pairs: int = 4_000_000
 
     def tables(self, batch: int) -> dict[str, pa.Table]:
         rows_by_stream = self.batches[batch]
@@ -162,7 +164,13 @@ def smaller_cases(case: EngineCase) -> Iterator[EngineCase]:
     used = {s.name for s in case.streams if any(s.name in query.sql for query in case.queries)}
     if len(used) < len(case.streams):
         yield replace(case, streams=tuple(s for s in case.streams if s.name in used), batches=_only(case, used))
-    for setting in ({"partitions": 1}, {"key_groups": 1, "partitions": 1}, {"splits": 1}):
+    for setting in (
+        {"partitions": 1},
+        {"key_groups": 1, "partitions": 1},
+        {"splits": 1},
+        {"max_pairs": 4_000_000},
+        {"merge_fanout": 4},
+    ):
         fewer = replace(case, **setting)  # type: ignore[arg-type]  # each setting is an int field
         if fewer != case:
             yield fewer
@@ -217,6 +225,8 @@ def case_to_json(case: EngineCase) -> str:
         "partitions": case.partitions,
         "key_groups": case.key_groups,
         "splits": case.splits,
+        "merge_fanout": case.merge_fanout,
+        "max_pairs": case.max_pairs,
     }
     return json.dumps(document, indent=1, ensure_ascii=False)
 
@@ -239,6 +249,8 @@ def case_from_json(text: str) -> EngineCase:
         document["partitions"],
         document["key_groups"],
         document["splits"],
+        document["merge_fanout"],
+        document["max_pairs"],
     )
 
 

@@ -98,6 +98,8 @@ def make_case(rng: Random, limits: CaseLimits) -> EngineCase:
         partitions=rng.choice([1, 2, 2, 3]),
         key_groups=rng.choice([4, 8, 8, 16]),
         splits=rng.choice([1, 1, 2, 3]),
+        merge_fanout=rng.choice([2, 2, 3, 4]),
+        max_pairs=rng.choice([1, 7, 4_000_000, 4_000_000]),
     )
 
 

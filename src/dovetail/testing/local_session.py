@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dovetail.frontend.durations import parse_duration
 from dovetail.engine.engine import Engine
 from dovetail.engine.options import make_options
 from dovetail.engine.registry import QueryRecord
+from dovetail.frontend.durations import parse_duration
 from dovetail.kernels.arrow_types import arrow_type, sql_type_of
 from dovetail.query.stream import Stream
 from dovetail.runtime.local.run_local import run_local

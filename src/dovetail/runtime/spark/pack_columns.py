@@ -36,7 +36,7 @@ class Packing:
             return []
         first, last = tags[0].as_py(), tags[-1].as_py()
         # A partition of a union comes from one stream; only coalesced partitions mix them, in runs.
-        if first == last and len(self.streams) == 1 or tags.slice(0, len(tags)).unique().to_pylist() == [first]:
+        if (first == last and len(self.streams) == 1) or tags.slice(0, len(tags)).unique().to_pylist() == [first]:
             return [(self.streams[first], self._columns_of(batch, first))]
         parts = []
         for tag in tags.unique().to_pylist():

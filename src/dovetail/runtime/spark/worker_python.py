@@ -16,5 +16,5 @@ def use_own_interpreter(spark: SparkSession) -> None:
     """
     context = spark.sparkContext
     is_chosen = os.environ.get("PYSPARK_PYTHON") or context.getConf().get("spark.pyspark.python")
-    if context.master.startswith("local") and not is_chosen:
+    if (context.master or "").startswith("local") and not is_chosen:
         context.pythonExec = sys.executable
