@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from rich.console import Console
 
 from dovetail.demo.figures import Figures
@@ -56,13 +57,16 @@ def test_screen_shows_who_uses_a_store() -> None:
     assert (line.count("●"), line.count("·")) == (1, 2)
 
 
-def test_screen_fits_a_small_terminal() -> None:
+@pytest.mark.parametrize("height", [24, 31, 32, 50])
+def test_screen_fills_the_terminal_but_one_line(height: int) -> None:
     shown = figures()
-    shown.read({**progress(0, 10), "stores": progress(0, 10)["stores"] * 20}, 1.0)
+    shown.read({**progress(0, 10), "stores": progress(0, 10)["stores"] * 40}, 1.0)
+    for second in range(10):
+        shown.note(float(second), "something happened")
     console = Console(width=80)
     with console.capture() as capture:
-        console.print(screen(shown, 1.0, 60.0, height=30))
-    assert len(capture.get().splitlines()) <= 30
+        console.print(screen(shown, 1.0, 60.0, height=height))
+    assert len(capture.get().splitlines()) == height - 1
 
 
 def test_a_new_query_says_once_what_it_shares() -> None:

@@ -18,16 +18,16 @@ BATCHES = 120
 ROWS_PER_BATCH = 6
 SECOND = 1_000_000
 STREAMS = tuple(
-    StreamCase(name, (("k", "int"), ("v", "int"), ("ts", "timestamp")), "ts", 1 * SECOND) for name in ("left", "right")
+    StreamCase(name, (("k", "int"), ("v", "int"), ("ts", "timestamp")), "ts", 1 * SECOND) for name in ("clicks", "views")
 )
 INTERVAL_JOIN = (
-    "SELECT a.k, a.v, b.v FROM left a JOIN right b ON a.k = b.k"
+    "SELECT a.k, a.v, b.v FROM clicks a JOIN views b ON a.k = b.k"
     " AND b.ts BETWEEN a.ts - INTERVAL 3 SECONDS AND a.ts + INTERVAL 3 SECONDS"
 )
-FULL_HISTORY = "SELECT a.k, a.v, b.v FROM left a JOIN right b ON a.k = b.k AND a.v = b.v"
+FULL_HISTORY = "SELECT a.k, a.v, b.v FROM clicks a JOIN views b ON a.k = b.k AND a.v = b.v"
 HOP_JOIN = (
-    "SELECT a.v, b.v FROM (SELECT *, window(ts, '4 seconds', '2 seconds') AS w FROM left) a"
-    " JOIN (SELECT *, window(ts, '4 seconds', '2 seconds') AS w FROM right) b ON a.k = b.k AND a.w = b.w"
+    "SELECT a.v, b.v FROM (SELECT *, window(ts, '4 seconds', '2 seconds') AS w FROM clicks) a"
+    " JOIN (SELECT *, window(ts, '4 seconds', '2 seconds') AS w FROM views) b ON a.k = b.k AND a.w = b.w"
 )
 HOP_JOIN_IN_DUCKDB = HOP_JOIN.replace(
     "window(ts, '4 seconds', '2 seconds')", f"unnest(hop_windows(ts, {4 * SECOND}, {2 * SECOND}, 0))"

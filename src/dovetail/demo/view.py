@@ -17,8 +17,11 @@ COLOR_BY_QUERY = {"Q1": "cyan", "Q2": "magenta", "Q3": "yellow"}
 STYLE_BY_STATE = {"running": "green", "dropped": "dim", "waiting": "dim", "quarantined": "bold red"}
 MAX_EVENTS = 8
 MIN_EVENTS = 2
-FIXED_LINES = 23
-"""Lines of the screen besides the events and the parts of the plan."""
+FIXED_LINES = 21
+"""Lines of the screen besides the events and the parts of the plan, and one to spare."""
+SMALL_HEIGHT = 32
+"""Below this, the streams share one line."""
+SMALL_FIXED_LINES = 15
 
 BAR_COUNT = 16
 _BARS = "▁▂▃▄▅▆▇█"
@@ -39,11 +42,12 @@ def sparkline(values: Sequence[float], width: int) -> str:
 
 def screen(figures: Figures, elapsed_s: float, seconds: float, height: int) -> RenderableType:
     """All figures, on as many lines as the terminal has: a small one shows fewer events, then fewer parts."""
-    room = max(height - FIXED_LINES, 0)
+    is_small = height < SMALL_HEIGHT
+    room = max(height - (SMALL_FIXED_LINES if is_small else FIXED_LINES), 0)
     event_count = min(max(room - len(figures.shared_parts), MIN_EVENTS), MAX_EVENTS)
     return Group(
         _headline(figures, elapsed_s, seconds),
-        _streams(figures),
+        _streams_line(figures) if is_small else _streams(figures),
         _queries(figures),
         _shared(figures, part_count=max(room - event_count, 1)),
         _events(figures, event_count),
@@ -84,6 +88,11 @@ def _streams(figures: Figures) -> Table:
         bars = Text(f"{sparkline(series.rates, BAR_COUNT):{BAR_COUNT}}", style="blue")
         table.add_row(stream.name, Text(stream.about, "dim"), f"{series.rate_per_s:,.0f}", bars, f"{series.total:,}")
     return table
+
+
+def _streams_line(figures: Figures) -> Text:
+    rates = (f"{name} {series.rate_per_s:,.0f}/s" for name, series in figures.by_stream.items())
+    return Text("  ".join(rates), style="dim", no_wrap=True, overflow="ellipsis")
 
 
 def _queries(figures: Figures) -> Table:

@@ -213,6 +213,8 @@ def _time_arithmetic(operator: str, a: Expression, b: Expression) -> Expression 
             return Call("time_add", (Call("cast", (a,), TIMESTAMP), signed), TIMESTAMP)
     if operator == "sub" and a.type.is_time and a.type == b.type:
         return Call("time_diff", (a, b), INTERVAL)
+    if operator == "add" and b.type == DATE and a.type.is_integer:
+        a, b = b, a
     if a.type == DATE and b.type.name in ("tinyint", "smallint", "int"):
         return Call("date_add" if operator == "add" else "date_sub", (a, cast_to(b, SqlType("int"), "UTC")), DATE)
     return None

@@ -311,7 +311,7 @@ FUNCTIONS: dict[str, Builder] = {
     "date_sub": _date_shift("date_sub"),
     "datediff": _date_diff,
     "date_diff": _date_diff,
-    "unix_timestamp": _unix("unix_seconds"),
+    "unix_timestamp": _unix("unix_timestamp"),
     "unix_seconds": _unix("unix_seconds"),
     "unix_millis": _unix("unix_millis"),
     "unix_micros": _unix("unix_micros"),

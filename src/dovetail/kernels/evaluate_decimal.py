@@ -80,10 +80,12 @@ def round_decimal(value: Decimal, target: SqlType) -> Decimal:
 
 
 def fit_decimal(value: pa.Array, target: SqlType) -> pa.Array:
-    """An Arrow decimal rounded half up to `target`; fails if some value has too many digits."""
+    """A 256-bit decimal rounded half up to `target`; fails if some value has too many digits."""
     wanted = arrow_type(target)
     if value.type.scale > target.scale:
-        value = pc.round(value, ndigits=target.scale, round_mode="half_towards_infinity")
+        # One digit more than the value has, because rounding may carry.
+        roomy = pa.decimal256(min(value.type.precision + 1, 76), value.type.scale)
+        value = pc.round(pc.cast(value, roomy), ndigits=target.scale, round_mode="half_towards_infinity")
     try:
         return pc.cast(value, wanted)
     except pa.ArrowInvalid:

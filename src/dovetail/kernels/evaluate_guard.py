@@ -19,7 +19,7 @@ from dovetail.query.types import SqlType
 _INTEGER_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 _FAILS_ON_EXACT = ("add", "sub", "mul", "neg", "abs", "round", "bround", "floor", "ceil")
 _RIGHT_FIRST = ("div", "intdiv", "mod", "pmod")  # Spark looks at the divisor first
-_ALWAYS_FAILS = ("div", "intdiv", "mod", "pmod", "time_add", "time_diff", "date_add", "date_sub", "make_date")
+_ALWAYS_FAILS = ("div", "intdiv", "mod", "pmod", "time_add", "time_diff", "date_add", "date_sub", "timestamp_from")
 
 
 @lru_cache(maxsize=20_000)

@@ -126,3 +126,12 @@ def from_numbers(values: np.ndarray, data_type: pa.DataType, valid: np.ndarray |
 
 def fail(what: str, hint: str | None = None) -> EvaluationError:
     return EvaluationError(what, hint=hint)
+
+
+def by_row(function: Callable[..., object], args: list[Value], rows: Rows, data_type: pa.DataType) -> Value:
+    """`function` on each row whose arguments are all there, for what no array kernel does exactly."""
+    if all(isinstance(arg, pa.Scalar) for arg in args):
+        values = [arg.as_py() for arg in args]
+        return pa.scalar(None if None in values else function(*values), data_type)
+    columns = [as_array(arg, rows.length).to_pylist() for arg in args]
+    return pa.array((None if None in row else function(*row) for row in zip(*columns, strict=True)), data_type)

@@ -19,11 +19,6 @@ def pack_masks(masks: Sequence[Mask], length: int) -> tuple[U64, ...]:
     return tuple(words)
 
 
-def unpack_mask(words: U64, place: int) -> Mask:
-    """The mask that was packed at `place`, from its word."""
-    return (words & np.uint64(1 << (place % 64))) != 0
-
-
 def any_of(masks: Sequence[Mask], length: int) -> Mask:
     wanted = np.zeros(length, np.bool_)
     for mask in masks:

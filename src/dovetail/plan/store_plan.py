@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from dovetail.query.expression import TRUE, Expression
 from dovetail.query.join_query import HopWindow
@@ -26,7 +27,7 @@ class IndexPlan:
 
     keys: tuple[Expression, ...]
 
-    @property
+    @cached_property
     def id(self) -> str:
         return index_id(self.keys)
 

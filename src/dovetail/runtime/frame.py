@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dovetail.kernels.match_keys import NULL_TIME
-from dovetail.kernels.select_rows import Mask
-from dovetail.plan.probe_tree import MemberBound
 from dovetail.query.expression import Column
 from dovetail.runtime.snapshot import StoreSnapshot
 
@@ -36,6 +33,13 @@ class Frame:
         return Frame((*self.stores, store), (*self.refs, refs))
 
 
+def concat_frames(frames: Sequence[Frame]) -> Frame:
+    if len(frames) == 1:
+        return frames[0]
+    members = range(len(frames[0].stores))
+    return Frame(frames[0].stores, tuple(np.concatenate([frame.refs[k] for frame in frames]) for k in members))
+
+
 class FrameValues:
     """Columns and times of a frame's members, each gathered at most once."""
 
@@ -43,32 +47,19 @@ class FrameValues:
         self.frame = frame
         self._snapshots = snapshots
         self._column_by_name: dict[tuple[int, str], pa.Array] = {}
-        self._times_by_member: dict[int, I64] = {}
 
     def __len__(self) -> int:
         return len(self.frame)
-
-    def snapshot(self, member: int) -> StoreSnapshot:
-        return self._snapshots[self.frame.stores[member]]
 
     def column(self, column: Column) -> pa.Array:
         """`column.relation` is a member's name, m0 or m1 ..."""
         key = (int(column.relation[1:]), column.name)
         if key not in self._column_by_name:
-            member = key[0]
-            self._column_by_name[key] = self.snapshot(member).column(column.name, self.frame.refs[member])
+            self._column_by_name[key] = self._snapshot(key[0]).column(column.name, self.frame.refs[key[0]])
         return self._column_by_name[key]
 
     def times(self, member: int) -> I64:
-        if member not in self._times_by_member:
-            self._times_by_member[member] = self.snapshot(member).times(self.frame.refs[member])
-        return self._times_by_member[member]
+        return self._snapshot(member).times(self.frame.refs[member])
 
-    def within(self, bound: MemberBound) -> Mask:
-        """Where the bound holds; a NULL time satisfies none."""
-        earlier, later = self.times(bound.earlier), self.times(bound.later)
-        mask: Mask = (later - earlier <= bound.upper_us) & (later != NULL_TIME) & (earlier != NULL_TIME)
-        return mask
-
-    def take(self, idx: I64) -> FrameValues:
-        return FrameValues(self.frame.take(idx), self._snapshots)
+    def _snapshot(self, member: int) -> StoreSnapshot:
+        return self._snapshots[self.frame.stores[member]]

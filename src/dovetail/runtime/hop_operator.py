@@ -7,10 +7,8 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import numpy as np
-
 from dovetail.core.errors import EvaluationError
-from dovetail.kernels.select_rows import Mask
+from dovetail.kernels.check_legs import LEGS_PER_WORD, bits_of_rows
 from dovetail.plan.probe_tree import ProbeNode, ProbeTree, member_name
 from dovetail.plan.store_plan import ROW, IndexPlan
 from dovetail.query.expression import rename_relations
@@ -21,7 +19,7 @@ from dovetail.runtime.message import Kind, Message
 from dovetail.runtime.partial import Partial, receive_partials, send_partial
 from dovetail.runtime.probe_operator import ProbeOperator, slice_of_codes
 from dovetail.runtime.report import TaskReport
-from dovetail.runtime.result_writer import ResultWriter
+from dovetail.runtime.result_sink import ResultSink
 from dovetail.runtime.snapshot import StoreSnapshot, forget_buckets
 from dovetail.store.bucket_file import BucketMeta
 
@@ -45,7 +43,7 @@ def run_hop(task: BatchTask, partition: int, hop: int, messages: Iterable[Messag
     else:
         worker.probe_partials(partials)
     yield from worker.outgoing
-    worker.report.results += worker.writer.close()
+    worker.report.results += worker.sink.close()
     worker.report.seconds_by_part[f"hop {hop}"] = time.perf_counter() - began
     yield Message(0, Kind.REPORT, worker.report.to_bytes())
 
@@ -58,7 +56,6 @@ class _Hop:
         self._root = Path(task.root)
         self.outgoing: list[Message] = []
         self.report = TaskReport()
-        self.writer = ResultWriter(self._root, task.batch, partition)
         forget_buckets(self._root, {meta.path for meta in (*task.buckets, *current)})
         # Every task must number the buckets alike; messages arrive in any order.
         current = sorted(current, key=lambda meta: (meta.store, meta.split))
@@ -72,7 +69,8 @@ class _Hop:
             )
             for store in task.plan.stores
         }
-        self._probe = ProbeOperator(task, partition, self._snapshots, self.writer, self.report, self._send_on)
+        self.sink = ResultSink(task, partition, self._snapshots, self.report)
+        self._probe = ProbeOperator(task, partition, self._snapshots, self.sink, self.report, self._send_on)
 
     def probe_new_rows(self) -> None:
         for tree in self._task.plan.trees:
@@ -109,30 +107,17 @@ class _Hop:
         """The new rows of one bucket in this partition's key groups, in the order of the node's key."""
         keys = tuple(rename_relations(key, {member_name(0): ROW}) for key in node.step.probe_keys)
         index = snapshot.index(ordinal, IndexPlan(keys))
-        selection_by_leg = {(leg.query, leg.start): leg.selection for leg in tree.legs}
+        start_legs = {(leg.query, leg.start): leg for leg in tree.legs}
+        legs = tuple(start_legs[leg.query, leg.start] for leg in node.legs)
+        words = [legs[begin : begin + LEGS_PER_WORD] for begin in range(0, len(legs), LEGS_PER_WORD)]
+        selections = [self._probe.selection_bits(tree.start, word) for word in words]
         for lower_code, upper_code in self._probe.code_ranges:
             entries = slice_of_codes(index.codes, lower_code, upper_code)
             refs = snapshot.refs(ordinal, index.rows[entries])
             if len(refs) == 0:
                 continue
-            masks = tuple(snapshot.passes(selection_by_leg[leg.query, leg.start], refs) for leg in node.legs)
-            partial = Partial(node.id, index.codes[entries], Frame((tree.start,), (refs,)), masks)
-            yield _without_unwanted(partial)
-
-
-def _without_unwanted(partial: Partial) -> Partial:
-    """Drop rows that no leg wants; worth a copy only when some are."""
-    masks = [mask for mask in partial.leg_masks if mask is not None]
-    if len(masks) < len(partial.leg_masks):
-        return partial
-    wanted = np.logical_or.reduce(masks)
-    if wanted.all():
-        return partial
-    idx = np.flatnonzero(wanted)
-    kept: tuple[Mask | None, ...] = tuple(mask[idx] for mask in masks)
-    if len(kept) == 1:
-        kept = (None,)
-    return Partial(partial.node, partial.codes[idx], partial.frame.take(idx), kept)
+            bits = tuple(bits_of_rows(selection, refs) for selection in selections)
+            yield Partial(node.id, index.codes[entries], Frame((tree.start,), (refs,)), bits).wanted()
 
 
 def _collect(

@@ -1,4 +1,4 @@
-"""Partial results on their way to the next hop: codes of the next key, references, and who still wants them."""
+"""Partial results on their way to a probe: codes of the next key, references, and who still wants them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dovetail.kernels.hash_keys import group_of_codes
-from dovetail.kernels.select_rows import Mask
 from dovetail.plan.shared_plan import Placement
 from dovetail.runtime.frame import Frame
 from dovetail.runtime.message import Kind, Message
@@ -21,17 +20,21 @@ U64 = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True)
 class Partial:
-    """Rows ready to probe `node`; `leg_masks[i]` tells which rows the node's leg i still wants (None: all)."""
+    """Rows ready to probe `node`; bit i of `bits[w]` tells whether the node's leg 64 * w + i still wants the row."""
 
     node: str
     codes: U64
     frame: Frame
-    leg_masks: tuple[Mask | None, ...]
+    bits: tuple[U64, ...]
 
-    def sorted_by_code(self) -> Partial:
-        order = np.argsort(self.codes)
-        masks = tuple(None if mask is None else mask[order] for mask in self.leg_masks)
-        return Partial(self.node, self.codes[order], self.frame.take(order), masks)
+    def take(self, idx: npt.NDArray[np.int64]) -> Partial:
+        return Partial(self.node, self.codes[idx], self.frame.take(idx), tuple(words[idx] for words in self.bits))
+
+    def wanted(self) -> Partial:
+        """Without the rows that no leg wants; worth a copy only when there are some."""
+        any_bits = np.bitwise_or.reduce(self.bits)
+        idx = np.flatnonzero(any_bits)
+        return self if len(idx) == len(any_bits) else self.take(idx)
 
 
 def send_partial(partial: Partial, placement: Placement) -> Iterator[Message]:
@@ -41,7 +44,7 @@ def send_partial(partial: Partial, placement: Placement) -> Iterator[Message]:
     for partition in range(placement.partition_count):
         idx = np.flatnonzero(owners == partition)
         if len(idx):
-            yield Message(partition, Kind.PARTIAL, _to_bytes(partial, idx))
+            yield Message(partition, Kind.PARTIAL, _to_bytes(partial.take(idx)))
 
 
 def receive_partials(payloads: Sequence[bytes], stores_by_node: dict[str, tuple[str, ...]]) -> list[Partial]:
@@ -53,12 +56,10 @@ def receive_partials(payloads: Sequence[bytes], stores_by_node: dict[str, tuple[
     return [_from_table(node, pa.concat_tables(parts), stores_by_node[node]) for node, parts in sorted(tables.items())]
 
 
-def _to_bytes(partial: Partial, idx: npt.NDArray[np.int64]) -> bytes:
-    arrays = [pa.array(partial.codes[idx]), *(pa.array(refs[idx]) for refs in partial.frame.refs)]
+def _to_bytes(partial: Partial) -> bytes:
+    arrays = [pa.array(array) for array in (partial.codes, *partial.frame.refs, *partial.bits)]
     names = ["code", *(f"m{member}" for member in range(len(partial.frame.refs)))]
-    for place, mask in enumerate(partial.leg_masks):
-        arrays.append(pa.array(np.ones(len(idx), np.bool_) if mask is None else mask[idx]))
-        names.append(f"leg{place}")
+    names += [f"bits{word}" for word in range(len(partial.bits))]
     batch = pa.RecordBatch.from_arrays(arrays, names).replace_schema_metadata({_NODE: partial.node.encode()})
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as writer:
@@ -69,6 +70,5 @@ def _to_bytes(partial: Partial, idx: npt.NDArray[np.int64]) -> bytes:
 def _from_table(node: str, table: pa.Table, stores: tuple[str, ...]) -> Partial:
     columns = {name: table.column(name).to_numpy() for name in table.column_names}
     refs = tuple(columns[f"m{member}"] for member in range(len(stores)))
-    legs = tuple(columns[name] for name in table.column_names if name.startswith("leg"))
-    masks = tuple(None if mask.all() else mask for mask in legs)
-    return Partial(node, columns["code"], Frame(stores, refs), masks).sorted_by_code()
+    bits = tuple(columns[name] for name in table.column_names if name.startswith("bits"))
+    return Partial(node, columns["code"], Frame(stores, refs), bits).take(np.argsort(columns["code"]))

@@ -1,55 +1,74 @@
-"""Probing one node: match under the loosest demands of its queries, then check each query's own.
+"""Probing one node: match under the loosest demands of its queries, then decide each query's own in one pass.
 
 The pairs of a step are found once for all queries that take it. What differs between queries (selection, time
-bounds, residual predicates, first batch) is a mask per leg; masks that several legs ask for are made once.
+bounds, first batch) is a bit per leg; residual predicates are evaluated last, on the rows a leg still wants.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from dovetail.core.errors import EvaluationError
 from dovetail.kernels.arrow_types import arrow_type
+from dovetail.kernels.check_legs import (
+    LEGS_PER_WORD,
+    NO_LOWER,
+    NO_UPPER,
+    LegBounds,
+    SelectionBits,
+    bits_of_pairs,
+    rows_of_legs,
+)
 from dovetail.kernels.evaluate import evaluate, evaluate_mask
 from dovetail.kernels.hash_keys import first_code_of_group, hash_keys, is_exact_type
-from dovetail.kernels.match_keys import NULL_TIME, TimeIntervals, match_keys
-from dovetail.kernels.select_rows import Mask
-from dovetail.plan.probe_tree import Emit, Leg, MemberBound, ProbeNode, member_name
+from dovetail.kernels.match_keys import NO_TIMES, NULL_TIME, TimeIntervals, match_keys
+from dovetail.plan.probe_tree import Leg, ProbeNode, member_name
 from dovetail.plan.store_plan import ROW
 from dovetail.plan.visibility import Visibility
 from dovetail.query.expression import Call, Expression, all_of, rename_relations
 from dovetail.query.types import BOOLEAN
 from dovetail.runtime.batch_task import BatchTask
-from dovetail.runtime.frame import FrameValues
+from dovetail.runtime.frame import Frame, FrameValues
 from dovetail.runtime.partial import Partial
 from dovetail.runtime.report import StepCount, TaskReport
-from dovetail.runtime.result_writer import ResultWriter, unique_names
+from dovetail.runtime.result_sink import ResultSink
 from dovetail.runtime.snapshot import StoreSnapshot
 
+U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
 SendOn = Callable[[Partial], None]
-_NO_LOWER, _NO_UPPER = NULL_TIME + 1, np.iinfo(np.int64).max
+LegKey = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class _Checks:
+    """What a word of legs asks of a pair."""
+
+    legs: tuple[Leg, ...]
+    probe_bits: U64
+    selections: SelectionBits
+    bounds: LegBounds | None
 
 
 class ProbeOperator:
-    """Probes nodes of one hop in one partition; answers go to the writer, longer partial results to `send_on`."""
+    """Probes nodes of one hop in one partition; answers go to the sink, longer partial results to `send_on`."""
 
     def __init__(
         self,
         task: BatchTask,
         partition: int,
         snapshots: Mapping[str, StoreSnapshot],
-        writer: ResultWriter,
+        sink: ResultSink,
         report: TaskReport,
         send_on: SendOn,
     ) -> None:
         self._task = task
         self._snapshots = snapshots
-        self._writer = writer
+        self._sink = sink
         self._report = report
         self._send_on = send_on
         self._complete_from = dict(task.plan.complete_from_by_query)
@@ -66,16 +85,37 @@ class ProbeOperator:
         count = StepCount(node.id, hop, len(partial.codes), 0)
         self._report.steps.append(count)
         try:
-            for matched, leg_masks in self._matches(node, partial):
-                count.matched_rows += len(matched)
-                self._check_legs(node, matched, leg_masks)
+            probing = FrameValues(partial.frame, self._snapshots)
+            checks = self._checks(node, partial, probing)
+            for frame, probe_idx, times in self._matches(node, partial, probing):
+                count.matched_rows += len(frame)
+                self._decide(node, frame, probe_idx, times, checks)
         except EvaluationError as error:
             self._report.fail({leg.query for leg in node.legs}, error)
 
-    def _matches(self, node: ProbeNode, partial: Partial) -> Iterator[tuple[FrameValues, list[Mask | None]]]:
+    def selection_bits(self, store: str, legs: tuple[Leg, ...]) -> SelectionBits:
+        """Where these legs' selections on rows of `store` are decided; one that fails fails its queries."""
+
+        def on_failure(selection: Expression, error: EvaluationError) -> None:
+            self._report.fail({leg.query for leg in legs if leg.selection == selection}, error)
+
+        first_batches = [self._complete_from[leg.query] for leg in legs]
+        return self._snapshots[store].selection_bits([leg.selection for leg in legs], first_batches, on_failure)
+
+    def _checks(self, node: ProbeNode, partial: Partial, probing: FrameValues) -> list[_Checks]:
+        checks = []
+        loosest = _loosest_bounds(node)
+        for word, probe_bits in enumerate(partial.bits):
+            legs = node.legs[word * LEGS_PER_WORD : (word + 1) * LEGS_PER_WORD]
+            bounds = _leg_bounds(node.member, legs, loosest, probing)
+            checks.append(_Checks(legs, probe_bits, self.selection_bits(node.step.target, legs), bounds))
+        return checks
+
+    def _matches(self, node: ProbeNode, partial: Partial, probing: FrameValues) -> Iterator[tuple[Frame, I64, I64]]:
+        """Matched frames, the probe row of each, and the stored row's time where any leg asks for it."""
         snapshot = self._snapshots[node.step.target]
-        probing = FrameValues(partial.frame, self._snapshots)
         intervals = _loosest_intervals(node, probing)
+        needs_times = any(leg.bounds for leg in node.legs)
         confirm = self._confirmation(node)
         last = len(snapshot.metas) if node.step.visibility is Visibility.UP_TO_NOW else snapshot.current_from
         first_batch = min(self._complete_from[leg.query] for leg in node.legs)
@@ -83,18 +123,18 @@ class ProbeOperator:
             if snapshot.metas[ordinal].lower_batch < first_batch:
                 continue
             index = snapshot.index(ordinal, node.step.index)
+            entry_times = snapshot.entry_times(ordinal, node.step.index) if needs_times else None
             for lower_code, upper_code in self.code_ranges:
-                stored = slice_of_codes(index.codes, lower_code, upper_code)
-                codes, rows = index.codes[stored], index.rows[stored]
-                times = None
-                if intervals is not None:
-                    bucket_times = snapshot.times_of_bucket(ordinal)
-                    times = None if bucket_times is None else bucket_times[rows]
-                for pairs in match_keys(partial.codes, codes, intervals, times, max_pairs=self._task.max_pairs):
+                entries = slice_of_codes(index.codes, lower_code, upper_code)
+                rows = index.rows[entries]
+                times = None if entry_times is None else entry_times[entries]
+                for pairs in match_keys(
+                    partial.codes, index.codes[entries], intervals, times, max_pairs=self._task.max_pairs
+                ):
                     refs = snapshot.refs(ordinal, rows[pairs.stored_idx])
                     frame = partial.frame.take(pairs.probe_idx).joined(node.step.target, refs)
-                    masks = [None if mask is None else mask[pairs.probe_idx] for mask in partial.leg_masks]
-                    yield self._confirmed(FrameValues(frame, self._snapshots), masks, confirm)
+                    stored_times = NO_TIMES if times is None else times[pairs.stored_idx]
+                    yield self._confirmed(frame, pairs.probe_idx, stored_times, confirm)
 
     def _confirmation(self, node: ProbeNode) -> Expression | None:
         """What must be evaluated because equal codes do not prove equal keys; None when they do."""
@@ -108,125 +148,76 @@ class ProbeOperator:
         return all_of(equalities)
 
     def _confirmed(
-        self, values: FrameValues, masks: list[Mask | None], confirm: Expression | None
-    ) -> tuple[FrameValues, list[Mask | None]]:
+        self, frame: Frame, probe_idx: I64, times: I64, confirm: Expression | None
+    ) -> tuple[Frame, I64, I64]:
         if confirm is None:
-            return values, masks
-        equal = evaluate_mask(confirm, values.column, len(values), timezone=self._task.timezone)
+            return frame, probe_idx, times
+        values = FrameValues(frame, self._snapshots)
+        equal = evaluate_mask(confirm, values.column, len(frame), timezone=self._task.timezone)
         if equal.all():
-            return values, masks
+            return frame, probe_idx, times
         idx = np.flatnonzero(equal)
-        return values.take(idx), [None if mask is None else mask[idx] for mask in masks]
+        return frame.take(idx), probe_idx[idx], times[idx] if len(times) else times
 
-    def _check_legs(self, node: ProbeNode, values: FrameValues, leg_masks: list[Mask | None]) -> None:
-        shared = _SharedMasks(values, node)
+    def _decide(self, node: ProbeNode, frame: Frame, probe_idx: I64, times: I64, checks: list[_Checks]) -> None:
+        """Give every leg the rows it wants: to the sink, or on to the next probe."""
         emit_by_leg = {(emit.query, emit.start): emit for emit in node.emits}
-        kept_by_leg: dict[tuple[str, int], I64] = {}
-        for leg, mask in zip(node.legs, leg_masks, strict=True):
-            if leg.query in self._report.failed_queries:
-                continue
-            try:
-                idx = self._leg_rows(leg, mask, values, shared)
-                if (leg.query, leg.start) in emit_by_leg:
-                    self._emit(emit_by_leg[leg.query, leg.start], values, idx)
-                else:
+        kept_by_leg: dict[LegKey, I64] = {}
+        for check in checks:
+            bits = bits_of_pairs(
+                check.probe_bits, probe_idx, frame.refs[node.member], check.selections, check.bounds, times
+            )
+            for leg, idx in zip(check.legs, rows_of_legs(bits, len(check.legs)), strict=True):
+                if len(idx) == 0 or leg.query in self._report.failed_queries:
+                    continue
+                try:
+                    idx = self._without_residuals(leg, frame, idx)
+                except EvaluationError as error:
+                    self._report.fail({leg.query}, error)
+                    continue
+                emit = emit_by_leg.get((leg.query, leg.start))
+                if emit is None:
                     kept_by_leg[leg.query, leg.start] = idx
-            except EvaluationError as error:
-                self._report.fail({leg.query}, error)
+                else:
+                    self._sink.add(emit, frame if len(idx) == len(frame) else frame.take(idx))
         for child in node.children:
-            self._pass_on(child, values, kept_by_leg)
+            self._pass_on(child, frame, kept_by_leg)
 
-    def _leg_rows(self, leg: Leg, mask: Mask | None, values: FrameValues, shared: _SharedMasks) -> I64:
-        """The rows that satisfy everything the leg asks at this node."""
-        for other in (
-            shared.passes(leg.selection),
-            shared.from_batch(self._complete_from[leg.query]),
-            *(shared.within(bound) for bound in leg.bounds),
-        ):
-            if other is not None:
-                mask = other if mask is None else mask & other
-        idx = np.arange(len(values)) if mask is None else np.flatnonzero(mask)
-        if leg.residuals and len(idx):
-            # Only on rows that pass the rest: SQL lets a predicate guard a later one from failing.
-            some = values if len(idx) == len(values) else values.take(idx)
-            passed = evaluate_mask(all_of(leg.residuals), some.column, len(idx), timezone=self._task.timezone)
-            idx = idx[passed]
-        return idx
+    def _without_residuals(self, leg: Leg, frame: Frame, idx: I64) -> I64:
+        """Only rows that pass everything else come here: SQL lets a predicate guard a later one from failing."""
+        if not leg.residuals:
+            return idx
+        values = FrameValues(frame.take(idx), self._snapshots)
+        return idx[evaluate_mask(all_of(leg.residuals), values.column, len(idx), timezone=self._task.timezone)]
 
-    def _emit(self, emit: Emit, values: FrameValues, idx: I64) -> None:
-        if len(idx) == 0:
+    def _pass_on(self, child: ProbeNode, frame: Frame, kept_by_leg: Mapping[LegKey, I64]) -> None:
+        bits = tuple(np.zeros(len(frame), np.uint64) for _ in range(-(-len(child.legs) // LEGS_PER_WORD)))
+        for place, leg in enumerate(child.legs):
+            idx = kept_by_leg.get((leg.query, leg.start))
+            if idx is not None:
+                bits[place // LEGS_PER_WORD][idx] |= np.uint64(1 << (place % LEGS_PER_WORD))
+        partial = Partial(child.id, np.zeros(len(frame), np.uint64), frame, bits).wanted()
+        if len(partial.frame) == 0:
             return
-        some = values if len(idx) == len(values) else values.take(idx)
-        arrays = [
-            evaluate(column.expression, some.column, len(idx), timezone=self._task.timezone) for column in emit.output
-        ]
-        names = unique_names([column.name for column in emit.output])
-        self._writer.add(emit.query, pa.RecordBatch.from_arrays(arrays, names))
-
-    def _pass_on(self, child: ProbeNode, values: FrameValues, kept_by_leg: Mapping[tuple[str, int], I64]) -> None:
-        wanted = np.zeros(len(values), np.bool_)
-        masks: list[Mask] = []
-        for leg in child.legs:
-            mask = np.zeros(len(values), np.bool_)
-            mask[kept_by_leg.get((leg.query, leg.start), np.zeros(0, np.int64))] = True
-            wanted |= mask
-            masks.append(mask)
-        idx = np.flatnonzero(wanted)
-        if len(idx) == 0:
-            return
-        some = values.take(idx)
+        values = FrameValues(partial.frame, self._snapshots)
         try:
             keys = hash_keys(
-                [evaluate(key, some.column, len(idx), timezone=self._task.timezone) for key in child.step.probe_keys]
+                [
+                    evaluate(key, values.column, len(values), timezone=self._task.timezone)
+                    for key in child.step.probe_keys
+                ]
             )
         except EvaluationError as error:
             self._report.fail({leg.query for leg in child.legs}, error)
             return
-        leg_masks = tuple(mask[idx] for mask in masks)
-        codes, frame = keys.codes, some.frame
+        partial = Partial(child.id, keys.codes, partial.frame, partial.bits)
         if keys.valid_mask is not None:
-            valid = np.flatnonzero(keys.valid_mask)
-            codes, frame, leg_masks = codes[valid], frame.take(valid), tuple(mask[valid] for mask in leg_masks)
-        if len(codes):
-            self._send_on(Partial(child.id, codes, frame, leg_masks))
+            partial = partial.take(np.flatnonzero(keys.valid_mask))
+        if len(partial.codes):
+            self._send_on(partial)
 
 
-class _SharedMasks:
-    """Masks over the matched rows of one node, by what they test."""
-
-    def __init__(self, values: FrameValues, node: ProbeNode) -> None:
-        self._values = values
-        self._member = node.member
-        self._mask_by_test: dict[object, Mask | None] = {}
-        self._loosest = _loosest_bounds(node)
-
-    def passes(self, selection: Expression) -> Mask | None:
-        return self._mask(selection, lambda: self._snapshot.passes(selection, self._refs))
-
-    def from_batch(self, batch: int) -> Mask | None:
-        return self._mask(batch, lambda: self._snapshot.in_batches_from(batch, self._refs))
-
-    def within(self, bound: MemberBound) -> Mask | None:
-        # The match itself already held the loosest bound.
-        if self._loosest.get((bound.earlier, bound.later)) == bound.upper_us:
-            return None
-        return self._mask(bound, lambda: self._values.within(bound))
-
-    @property
-    def _snapshot(self) -> StoreSnapshot:
-        return self._values.snapshot(self._member)
-
-    @property
-    def _refs(self) -> npt.NDArray[np.uint64]:
-        return self._values.frame.refs[self._member]
-
-    def _mask(self, test: object, make: Callable[[], Mask | None]) -> Mask | None:
-        if test not in self._mask_by_test:
-            self._mask_by_test[test] = make()
-        return self._mask_by_test[test]
-
-
-def slice_of_codes(codes: npt.NDArray[np.uint64], lower_code: int, upper_code: int) -> slice:
+def slice_of_codes(codes: U64, lower_code: int, upper_code: int) -> slice:
     """The entries with lower_code <= code < upper_code; the upper end of all codes does not fit in 64 bits."""
     begin = int(np.searchsorted(codes, np.uint64(lower_code))) if lower_code else 0
     end = int(np.searchsorted(codes, np.uint64(upper_code))) if upper_code < 1 << 64 else len(codes)
@@ -247,8 +238,8 @@ def _loosest_intervals(node: ProbeNode, probing: FrameValues) -> TimeIntervals |
     loosest = _loosest_bounds(node)
     if not loosest:
         return None
-    lower = np.full(len(probing), _NO_LOWER, np.int64)
-    upper = np.full(len(probing), _NO_UPPER, np.int64)
+    lower = np.full(len(probing), NO_LOWER, np.int64)
+    upper = np.full(len(probing), NO_UPPER, np.int64)
     for (earlier, later), upper_us in loosest.items():
         other = earlier if later == node.member else later
         times = probing.times(other)
@@ -260,3 +251,27 @@ def _loosest_intervals(node: ProbeNode, probing: FrameValues) -> TimeIntervals |
         if unknown.any():
             lower[unknown], upper[unknown] = 1, 0
     return TimeIntervals(lower, upper)
+
+
+def _leg_bounds(
+    member: int, legs: tuple[Leg, ...], loosest: dict[tuple[int, int], int], probing: FrameValues
+) -> LegBounds | None:
+    """The bounds that the match itself did not hold already; None if there are none."""
+    tighter = [
+        (place, bound)
+        for place, leg in enumerate(legs)
+        for bound in leg.bounds
+        if loosest.get((bound.earlier, bound.later)) != bound.upper_us
+    ]
+    if not tighter:
+        return None
+    others = sorted({bound.earlier + bound.later - member for _, bound in tighter})
+    lower = np.full((len(legs), len(others)), NO_LOWER, np.int64)
+    upper = np.full((len(legs), len(others)), NO_UPPER, np.int64)
+    for place, bound in tighter:
+        column = others.index(bound.earlier + bound.later - member)
+        if bound.later == member:
+            upper[place, column] = bound.upper_us
+        else:
+            lower[place, column] = -bound.upper_us
+    return LegBounds(np.stack([probing.times(other) for other in others]), lower, upper)

@@ -6,15 +6,18 @@ buckets mapped between batches; that is a cache checked against the snapshot, ne
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from dovetail.core.errors import EvaluationError
+from dovetail.kernels.check_legs import ALL_PASS, NONE_PASS, SelectionBits
 from dovetail.kernels.evaluate import evaluate_mask
-from dovetail.kernels.gather_rows import gather_numpy, gather_rows, make_refs, ordinals_of
-from dovetail.kernels.select_rows import Mask, unpack_mask
+from dovetail.kernels.gather_rows import Gatherer, gather_fixed, make_refs
 from dovetail.plan.store_plan import IndexPlan, StorePlan
 from dovetail.query.expression import TRUE, Expression, columns_of
 from dovetail.runtime.build_index import build_index
@@ -22,30 +25,64 @@ from dovetail.store.bucket_file import Bucket, BucketIndex, BucketMeta
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
-
-_open_buckets: dict[str, Bucket] = {}
-_built_indexes: dict[tuple[str, str], BucketIndex] = {}
+OnFailure = Callable[[Expression, EvaluationError], None]
 
 
-def open_bucket(root: Path, meta: BucketMeta) -> Bucket:
+class MappedBucket:
+    """A bucket of this worker process, with what was derived from it for queries younger than the bucket."""
+
+    def __init__(self, root: Path, meta: BucketMeta) -> None:
+        self.file = Bucket(root, meta)
+        self.meta = meta
+        word_count = (len(meta.selections) + 63) // 64
+        self.words: list[U64] = [self.file.selection_words(word) for word in range(word_count)]
+        self._place_by_selection = {name: place for place, name in enumerate(meta.selections)}
+        self._built_indexes: dict[str, BucketIndex] = {}
+
+    def index(self, index: IndexPlan, timezone: str) -> BucketIndex:
+        """The bucket's index; one that the bucket was written without is built once."""
+        found = self.file.index(index.id) or self._built_indexes.get(index.id)
+        if found is None:
+            found = build_index(index, lambda column: self.file.column(column.name), self.meta.rows, timezone)
+            self._built_indexes[index.id] = found
+        return found
+
+    def place(self, selection: Expression, timezone: str) -> int:
+        """Where the selection's bit lies; one that came after the bucket is evaluated once over its rows."""
+        if selection == TRUE:
+            return ALL_PASS
+        name = str(selection)
+        if name not in self._place_by_selection:
+            if not {column.name for column in columns_of(selection)} <= set(self.meta.columns):
+                return NONE_PASS
+            mask = evaluate_mask(
+                selection, lambda column: self.file.column(column.name), self.meta.rows, timezone=timezone
+            )
+            self._place_by_selection[name] = len(self.words) * 64
+            self.words.append(mask.astype(np.uint64))
+        return self._place_by_selection[name]
+
+
+_mapped_buckets: dict[str, MappedBucket] = {}
+
+
+def map_bucket(root: Path, meta: BucketMeta) -> MappedBucket:
     """The mapped bucket, opened once per worker process."""
-    name = str(root / meta.path)
-    if name not in _open_buckets:
-        _open_buckets[name] = Bucket(root, meta)
-    return _open_buckets[name]
+    name = f"{root}/{meta.path}"
+    if name not in _mapped_buckets:
+        _mapped_buckets[name] = MappedBucket(root, meta)
+    return _mapped_buckets[name]
 
 
 def forget_buckets(root: Path, live_paths: set[str]) -> None:
     """Unmap what the snapshot no longer has; other checkpoints' buckets are not ours to forget."""
     prefix = f"{root}/"
-    for name in [n for n in _open_buckets if n.startswith(prefix) and n.removeprefix(prefix) not in live_paths]:
-        del _open_buckets[name]
-    for key in [k for k in _built_indexes if k[0].startswith(prefix) and k[0].removeprefix(prefix) not in live_paths]:
-        del _built_indexes[key]
+    for name in [n for n in _mapped_buckets if n.startswith(prefix) and n.removeprefix(prefix) not in live_paths]:
+        del _mapped_buckets[name]
 
 
 class StoreSnapshot:
-    """One store's buckets; ordinals below `current_from` are of earlier batches."""
+    """One store's buckets; ordinals from `current_from` on are of this batch."""
 
     def __init__(
         self, root: Path, store: StorePlan, earlier: list[BucketMeta], current: list[BucketMeta], timezone: str
@@ -55,85 +92,63 @@ class StoreSnapshot:
         self._timezone = timezone
         self.metas = [*earlier, *current]
         self.current_from = len(earlier)
+        self._gatherer_by_column: dict[str, Gatherer] = {}
+        self._entry_times: dict[tuple[int, str], I64] = {}
 
-    def bucket(self, ordinal: int) -> Bucket:
-        return open_bucket(self._root, self.metas[ordinal])
+    @cached_property
+    def _buckets(self) -> list[MappedBucket]:
+        return [map_bucket(self._root, meta) for meta in self.metas]
 
     def index(self, ordinal: int, index: IndexPlan) -> BucketIndex:
-        """The bucket's index; one that the bucket was written without is built here and remembered."""
-        bucket = self.bucket(ordinal)
-        found = bucket.index(index.id)
-        if found is not None:
-            return found
-        key = (str(self._root / bucket.meta.path), index.id)
-        if key not in _built_indexes:
-            _built_indexes[key] = build_index(
-                index, lambda column: bucket.column(column.name), bucket.meta.rows, self._timezone
-            )
-        return _built_indexes[key]
+        return self._buckets[ordinal].index(index, self._timezone)
 
-    def times_of_bucket(self, ordinal: int) -> I64 | None:
-        bucket = self.bucket(ordinal)
-        event_time = self.store.event_time
-        return bucket.times(event_time) if event_time in bucket.meta.columns and event_time else None
+    def entry_times(self, ordinal: int, index: IndexPlan) -> I64:
+        """Event times in the order of the index's entries."""
+        key = (ordinal, index.id)
+        if key not in self._entry_times:
+            times = self._buckets[ordinal].file.times(self._event_time)
+            self._entry_times[key] = times[self.index(ordinal, index).rows]
+        return self._entry_times[key]
 
     def refs(self, ordinal: int, rows: npt.NDArray[np.uint32]) -> U64:
         return make_refs(ordinal, rows)
 
     def column(self, name: str, refs: U64) -> pa.Array:
-        buckets = self._touched(refs)
-        return gather_rows([None if bucket is None else bucket.column(name) for bucket in buckets], refs)
+        if name not in self._gatherer_by_column:
+            self._gatherer_by_column[name] = Gatherer(
+                [bucket.file.column(name) if name in bucket.meta.columns else None for bucket in self._buckets]
+            )
+        return self._gatherer_by_column[name].gather(refs)
 
     def times(self, refs: U64) -> I64:
-        event_time = self.store.event_time
-        if event_time is None:
+        return gather_fixed(self._time_addresses, refs, 8).view(np.int64)
+
+    def selection_bits(
+        self, selections: Sequence[Expression], first_batches: Sequence[int], on_failure: OnFailure
+    ) -> SelectionBits:
+        """Where each leg finds its selection's bit; buckets before a leg's first batch pass nothing."""
+        place = np.empty((len(selections), len(self._buckets)), np.int32)
+        for leg, (selection, first_batch) in enumerate(zip(selections, first_batches, strict=True)):
+            for ordinal, bucket in enumerate(self._buckets):
+                place[leg, ordinal] = NONE_PASS
+                if bucket.meta.lower_batch < first_batch:
+                    continue
+                try:
+                    place[leg, ordinal] = bucket.place(selection, self._timezone)
+                except EvaluationError as error:
+                    on_failure(selection, error)
+        width = max((len(bucket.words) for bucket in self._buckets), default=0)
+        addresses = np.zeros((len(self._buckets), max(width, 1)), np.uint64)
+        for ordinal, bucket in enumerate(self._buckets):
+            addresses[ordinal, : len(bucket.words)] = [words.ctypes.data for words in bucket.words]
+        return SelectionBits(place, addresses)
+
+    @property
+    def _event_time(self) -> str:
+        if self.store.event_time is None:
             raise ValueError(f"store {self.store.id} has no event time")
-        return gather_numpy([None if b is None else b.times(event_time) for b in self._touched(refs)], refs)
+        return self.store.event_time
 
-    def passes(self, selection: Expression, refs: U64) -> Mask | None:
-        """Which referenced rows pass the selection; None for all. Bits where the bucket has them, else evaluated."""
-        if selection == TRUE or len(refs) == 0:
-            return None
-        name = str(selection)
-        touched = [bucket for bucket in self._touched(refs) if bucket is not None]
-        places = {bucket.meta.selections.index(name) if name in bucket.meta.selections else -1 for bucket in touched}
-        if len(places) == 1 and -1 not in places:
-            (place,) = places
-            return unpack_mask(self.selection_words(place // 64, refs), place)
-        return self._passes_by_bucket(selection, name, refs)
-
-    def selection_words(self, word: int, refs: U64) -> U64:
-        return gather_numpy([None if b is None else b.selection_words(word) for b in self._touched(refs)], refs)
-
-    def in_batches_from(self, batch: int, refs: U64) -> Mask | None:
-        """Which referenced rows arrived in `batch` or later; None for all. Merges never straddle such a batch."""
-        young = np.array([meta.lower_batch >= batch for meta in self.metas])
-        return None if young.all() else young[ordinals_of(refs)]
-
-    def _passes_by_bucket(self, selection: Expression, name: str, refs: U64) -> Mask:
-        mask = np.zeros(len(refs), np.bool_)
-        ordinals = ordinals_of(refs)
-        for ordinal in np.unique(ordinals).tolist():
-            here = np.flatnonzero(ordinals == ordinal)
-            bucket = self.bucket(ordinal)
-            if name in bucket.meta.selections:
-                place = bucket.meta.selections.index(name)
-                mask[here] = unpack_mask(self.selection_words(place // 64, refs[here]), place)
-            elif set(bucket.meta.columns) >= _column_names(selection):
-                mask[here] = self._evaluated(selection, refs[here])
-            # Otherwise the bucket was written for others and lies before the query's first batch: nothing passes.
-        return mask
-
-    def _evaluated(self, selection: Expression, refs: U64) -> Mask:
-        return evaluate_mask(selection, lambda c: self.column(c.name, refs), len(refs), timezone=self._timezone)
-
-    def _touched(self, refs: U64) -> list[Bucket | None]:
-        if len(self.metas) == 1:
-            return [self.bucket(0)]
-        used = np.zeros(len(self.metas), np.bool_)
-        used[ordinals_of(refs)] = True
-        return [self.bucket(ordinal) if used[ordinal] else None for ordinal in range(len(self.metas))]
-
-
-def _column_names(selection: Expression) -> set[str]:
-    return {column.name for column in columns_of(selection)}
+    @cached_property
+    def _time_addresses(self) -> U64:
+        return np.array([bucket.file.times(self._event_time).ctypes.data for bucket in self._buckets], np.uint64)

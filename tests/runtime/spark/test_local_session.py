@@ -4,7 +4,7 @@ import sys
 
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
+from pyspark.sql import functions as F
 
 
 @pytest.mark.spark

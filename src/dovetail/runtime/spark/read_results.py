@@ -8,8 +8,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from dovetail.query.join_query import OutputColumn
+from dovetail.query.output_names import unique_names
 from dovetail.query.types import SqlType
-from dovetail.runtime.result_writer import unique_names
 from dovetail.store.manifest import ResultFile
 
 _TYPES: dict[str, T.DataType] = {

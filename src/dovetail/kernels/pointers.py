@@ -1,0 +1,25 @@
+"""Loads through raw addresses inside compiled kernels, for values that lie in many memory maps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import types
+from numba.extending import intrinsic
+
+
+def _pointer_load(bits: int, result: Any) -> Any:
+    @intrinsic
+    def load(_typing_context: Any, address: Any) -> Any:  # noqa: ARG001 (numba counts the arguments)
+        def codegen(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+            return builder.load(builder.inttoptr(args[0], ir.IntType(bits).as_pointer()))
+
+        return result(types.uint64), codegen
+
+    return load
+
+
+load8 = _pointer_load(8, types.uint8)
+load32 = _pointer_load(32, types.uint32)
+load64 = _pointer_load(64, types.uint64)

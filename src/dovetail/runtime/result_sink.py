@@ -1,0 +1,107 @@
+"""Where results wait as references and become values: only here, in large pieces, whatever found them (A1).
+
+One Parquet file per query and task, named by attempt; only a manifest makes it real.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dovetail.core.errors import EvaluationError
+from dovetail.kernels.evaluate import evaluate
+from dovetail.plan.probe_tree import Emit
+from dovetail.query.output_names import unique_names
+from dovetail.runtime.batch_task import BatchTask
+from dovetail.runtime.frame import Frame, FrameValues, concat_frames
+from dovetail.runtime.report import TaskReport
+from dovetail.runtime.snapshot import StoreSnapshot
+from dovetail.store.layout import result_file
+from dovetail.store.manifest import ResultFile
+
+MAX_WAITING_ROWS = 1_000_000
+
+
+@dataclass
+class _Waiting:
+    emit: Emit
+    frames: list[Frame] = field(default_factory=list)
+    rows: int = 0
+
+
+class ResultSink:
+    """Takes results of all queries; `close` writes what still waits and returns the files."""
+
+    def __init__(
+        self, task: BatchTask, partition: int, snapshots: Mapping[str, StoreSnapshot], report: TaskReport
+    ) -> None:
+        self._task = task
+        self._root = Path(task.root)
+        self._partition = partition
+        self._snapshots = snapshots
+        self._report = report
+        self._attempt = uuid4().hex[:12]
+        self._waiting: dict[tuple[str, int], _Waiting] = {}
+        self._pieces: dict[str, list[pa.RecordBatch]] = {}
+        self._writers: dict[str, pq.ParquetWriter] = {}
+        self._rows: dict[str, int] = {}
+
+    def add(self, emit: Emit, frame: Frame) -> None:
+        if len(frame) == 0:
+            return
+        waiting = self._waiting.setdefault((emit.query, emit.start), _Waiting(emit))
+        waiting.frames.append(frame)
+        waiting.rows += len(frame)
+        if waiting.rows >= MAX_WAITING_ROWS:
+            self._materialize(self._waiting.pop((emit.query, emit.start)))
+            self._write(emit.query)
+
+    def close(self) -> list[ResultFile]:
+        for waiting in self._waiting.values():
+            self._materialize(waiting)
+        for query in list(self._pieces):
+            self._write(query)
+        files = []
+        for query, writer in self._writers.items():
+            writer.close()
+            path = self._path(query)
+            files.append(ResultFile(query, path, self._rows[query], (self._root / path).stat().st_size))
+        return files
+
+    def _materialize(self, waiting: _Waiting) -> None:
+        emit = waiting.emit
+        if emit.query in self._report.failed_queries:
+            return
+        values = FrameValues(concat_frames(waiting.frames), self._snapshots)
+        try:
+            arrays = [
+                evaluate(column.expression, values.column, len(values), timezone=self._task.timezone)
+                for column in emit.output
+            ]
+        except EvaluationError as error:
+            self._report.fail({emit.query}, error)
+            return
+        names = unique_names([column.name for column in emit.output])
+        self._pieces.setdefault(emit.query, []).append(pa.RecordBatch.from_arrays(arrays, names))
+
+    def _write(self, query: str) -> None:
+        pieces = self._pieces.pop(query, [])
+        if not pieces:
+            return
+        if query not in self._writers:
+            path = self._root / self._path(query)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # Answers are written once and mostly read once: spend no time on dictionaries and statistics.
+            self._writers[query] = pq.ParquetWriter(
+                path, pieces[0].schema, compression="none", use_dictionary=False, write_statistics=False
+            )
+        self._writers[query].write_table(pa.Table.from_batches(pieces))
+        self._rows[query] = self._rows.get(query, 0) + sum(piece.num_rows for piece in pieces)
+
+    def _path(self, query: str) -> str:
+        return result_file(query, self._task.batch, self._partition, self._attempt)
