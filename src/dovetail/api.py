@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pyspark import Broadcast
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -20,6 +20,8 @@ from dovetail.engine.explain import explain_plan, explain_query
 from dovetail.engine.options import make_options
 from dovetail.engine.registry import QueryState
 from dovetail.frontend.durations import DurationError, parse_duration
+from dovetail.optimizer.derive_stores import growing_streams
+from dovetail.optimizer.live_query import LiveQuery
 from dovetail.query.expression import columns_of
 from dovetail.query.stream import Stream
 from dovetail.runtime.batch_task import BatchTask
@@ -28,17 +30,20 @@ from dovetail.runtime.spark.pack_columns import Packing, column_types, pack_colu
 from dovetail.runtime.spark.read_results import read_results
 from dovetail.runtime.spark.run_spark import run_spark
 from dovetail.runtime.spark.types import stream_columns
+from dovetail.runtime.spark.worker_errors import own_error
 from dovetail.runtime.spark.worker_python import use_own_interpreter
 from dovetail.store.layout import spark_dir
 from dovetail.store.vacuum import VacuumReport, vacuum
 
-_log = logging.getLogger("dovetail")
 _ARROW_ROWS = 1 << 17
 
 
 @dataclass(frozen=True)
 class QueryStatus:
-    """`complete_from` is the first batch all of whose rows the answers cover; batches are None while pending."""
+    """`complete_from` is the first batch all of whose rows the answers cover; batches are None while pending.
+
+    `growing_streams` are the streams whose rows the query keeps for ever, because no time bound lets them go.
+    """
 
     name: str
     state: str
@@ -47,6 +52,7 @@ class QueryStatus:
     complete_from: int | None
     dropped_batch: int | None
     total_rows: int
+    growing_streams: tuple[str, ...]
 
 
 class Query:
@@ -60,15 +66,17 @@ class Query:
 
     @property
     def status(self) -> QueryStatus:
-        record = self._session._engine.record(self.id)
+        engine = self._session._engine
+        record = engine.record(self.id)
         return QueryStatus(
-            record.name,
-            record.state.value,
-            record.error,
-            record.created_batch,
-            record.complete_from,
-            record.dropped_batch,
-            record.total_rows,
+            name=record.name,
+            state=record.state.value,
+            error=record.error,
+            created_batch=record.created_batch,
+            complete_from=record.complete_from,
+            dropped_batch=record.dropped_batch,
+            total_rows=record.total_rows,
+            growing_streams=tuple(growing_streams(LiveQuery(self.id, self.name, engine.compiled(self.id)))),
         )
 
     def drop(self) -> None:
@@ -107,6 +115,8 @@ class Session:
         self._frames: dict[str, DataFrame] = {}
         self._packing: Packing | None = None
         self._streaming: StreamingQuery | None = None
+        self._is_stopped = False
+        self._failure: Exception | None = None
         self._shared: tuple[int, Broadcast[Any], Packing] | None = None
 
     # Streams and queries
@@ -156,6 +166,10 @@ class Session:
 
     def start(self, trigger: str | None = None) -> Session:
         """Begin to run. «available_now» drains the sources and ends; «1 second» runs at that interval."""
+        if self._is_stopped:
+            raise SessionError(
+                "the session was stopped", hint="make a new Session on the same checkpoint_dir: it goes on from there"
+            )
         if self._streaming is not None and self._streaming.isActive:
             raise SessionError("the session is running already", hint="call stop() first")
         self._engine.check_ready()
@@ -170,6 +184,15 @@ class Session:
     def await_termination(self, timeout: float | None = None) -> bool:
         """Wait until the session ends; True if it did. Raises what stopped it."""
         streaming = self._running()
+        try:
+            return self._await(streaming, timeout)
+        except StreamingQueryException:
+            # Spark's exception wraps ours in pages of stack traces from both sides.
+            if self._failure is not None:
+                raise self._failure from None
+            raise
+
+    def _await(self, streaming: StreamingQuery, timeout: float | None) -> bool:
         if timeout is None:
             streaming.awaitTermination()
             return True
@@ -184,6 +207,7 @@ class Session:
         """End the session. A batch under way is not committed and runs again after the next start."""
         if self._streaming is not None:
             self._streaming.stop()
+        self._is_stopped = True
         self._engine.close()
 
     def __enter__(self) -> Session:
@@ -225,7 +249,11 @@ class Session:
                 raise SessionError("the session is not started")
             return run_spark(task, repack(batch_df, self._packing, packing), packing, shared)
 
-        self._engine.run_batch(batch, run)
+        try:
+            self._engine.run_batch(batch, run)
+        except Exception as error:
+            self._failure = own_error(error)
+            raise
 
     def _shared_with_workers(self, task: BatchTask) -> tuple[Broadcast[Any], Packing]:
         """What only changes with the plan, sent to the workers once per epoch."""

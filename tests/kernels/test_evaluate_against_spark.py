@@ -262,7 +262,9 @@ FAMILIES = {
 
 
 def bits(value: object) -> object:
-    """A value in a form where NaN equals itself and -0.0 differs from 0.0."""
+    """A value in a form where NaN equals itself, -0.0 differs from 0.0, and instants are what they are in UTC."""
+    if isinstance(value, datetime.datetime) and value.tzinfo is not None:
+        return value.astimezone(datetime.UTC)
     return "nan" if value != value else struct.pack("d", value) if isinstance(value, float) else value
 
 

@@ -33,7 +33,7 @@ class FigureRow:
 def figure_rows(figures: Figures) -> list[FigureRow]:
     rows = _ROWS_BY_SUITE[str(figures["suite"])](figures)
     if "results_equal" in figures:
-        rows.append(FigureRow("answers equal in all systems", "yes" if figures["results_equal"] else "NO"))
+        rows.append(FigureRow("answers equal in all systems that finished", "yes" if figures["results_equal"] else "NO"))
     return rows
 
 
@@ -103,7 +103,7 @@ def _queries_rows(figures: Figures) -> list[FigureRow]:
     rows = [FigureRow("input rows", f"{figures['rows']:,}")]
     for count, figure in figures["by_queries"].items():
         text = f"{figure['dovetail_s']} s; Spark {_spark_text(figure)}; {figure['results']:,} results"
-        rows.append(FigureRow(f"{count} queries", text))
+        rows.append(FigureRow("1 query" if count == "1" else f"{count} queries", text))
     stopped = figures["by_queries"]["20"]["spark_s"] is None
     rows.append(FigureRow("faster than Spark, 20 queries", _times(figures["ratio_spark_20"], is_lower_bound=stopped)))
     growth_by_count = {count: figures[f"growth_{count}"] for count in (100, 500)}

@@ -8,6 +8,7 @@ finish_batch     fold the reports into the next state, commit it, clean up
 from __future__ import annotations
 
 import json
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -26,6 +27,7 @@ from dovetail.engine.progress import make_progress
 from dovetail.engine.registry import QueryRecord, QueryState, Registry, check_name
 from dovetail.engine.state import EngineState, stream_text
 from dovetail.frontend.compile_sql import compile_sql
+from dovetail.optimizer.derive_stores import growing_streams
 from dovetail.optimizer.live_query import LiveQuery
 from dovetail.optimizer.plan_queries import plan_queries
 from dovetail.plan.shared_plan import SharedPlan, even_placement
@@ -39,6 +41,8 @@ from dovetail.store.commit import OnStep, no_step
 from dovetail.store.layout import open_layout
 from dovetail.store.lock import CheckpointLock
 from dovetail.store.manifest import ResultFile, read_latest, read_manifests
+
+_log = logging.getLogger("dovetail")
 
 Run = Callable[[BatchTask], list[Message]]
 """Runs a batch's tasks over its rows and returns every message of the last hop."""
@@ -110,9 +114,22 @@ class Engine:
                     f"query {name!r} exists already with another text", hint="drop it first, or choose another name"
                 )
             compiled = compile_sql(sql, self.streams, timezone=self.options.timezone)
+            self._check_growth(name, compiled)
             change = self._changelog.append_create(name, sql)
             self._compiled[change.query] = compiled
             return QueryRecord(change.query, name, sql)
+
+    def _check_growth(self, name: str, query: JoinQuery) -> None:
+        """A query without time bounds keeps rows for ever: allowed and said aloud, unless a budget is set."""
+        growing = growing_streams(LiveQuery(name, name, query))
+        if not growing:
+            return
+        if self.options.storage_budget is not None:
+            raise QueryError(
+                f"query {name!r} would keep {', '.join(growing)} for ever, and the session has a storage budget",
+                hint="bound it in time, e.g. add WITHIN 10 SECONDS at the end, or set storage_budget=None",
+            )
+        _log.warning("query %s keeps %s for ever: its state grows without bound", name, ", ".join(growing))
 
     def drop_query(self, query_id: str) -> None:
         with self._lock:

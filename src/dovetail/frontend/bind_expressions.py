@@ -21,7 +21,7 @@ from dovetail.frontend.read_types import can_cast, read_type
 from dovetail.frontend.simplify import compare, negate
 from dovetail.frontend.unsupported import HINT_BY_FUNCTION, refuse, refuse_leftovers, refuse_node
 from dovetail.query.expression import Call, Expression, Literal
-from dovetail.query.types import BIGINT, BOOLEAN, DATE, INTERVAL, NULL, STRING, TIMESTAMP, WINDOW, SqlType
+from dovetail.query.types import BOOLEAN, DATE, INT, INTERVAL, NULL, STRING, TIMESTAMP, WINDOW, SqlType
 
 _COMPARISONS: dict[type[exp.Expr], str] = {
     exp.EQ: "eq",
@@ -41,6 +41,7 @@ _ARITHMETIC: dict[type[exp.Expr], str] = {
     exp.IntDiv: "intdiv",
     exp.Mod: "mod",
 }
+_DAY_US = 86_400_000_000
 _SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "intdiv": "DIV", "mod": "%"}
 _PREDICATES = (*_COMPARISONS, exp.Between, exp.In, exp.Like, exp.ILike, exp.RegexpLike, exp.Escape, exp.Is)
 _UNPARENTHESIZED = (*_PREDICATES, exp.Not, exp.And, exp.Or)
@@ -82,7 +83,7 @@ class ExpressionBinder:
     def operand(self, node: exp.Expr, key: str = "this") -> Expression:
         """An operand of an operator. Spark and sqlglot nest bare predicates differently, so they need parentheses."""
         child = node.args.get(key)
-        if child is None:
+        if not isinstance(child, exp.Expr):
             raise refuse_node(node, self.source)
         if isinstance(child, _UNPARENTHESIZED):
             what = "a condition as operand without parentheses"
@@ -90,7 +91,7 @@ class ExpressionBinder:
         return self.bind(child)
 
     def mismatch(self, node: exp.Expr, what: str, a: SqlType, b: SqlType) -> TypeMismatch:
-        target = next((t for t in (a, b) if t != STRING and t != NULL), a)
+        target = next((t for t in (a, b) if t not in (STRING, NULL)), a)
         hint = f"write CAST(... AS {str(target).upper()}) around the other side"
         return TypeMismatch(f"{what} of {a} and {b}", where=self.source.where(node), hint=hint)
 
@@ -169,7 +170,11 @@ def _neg(binder: ExpressionBinder, node: exp.Expr) -> Expression:
     binder.consume(node, "this")
     child = node.this
     if isinstance(child, exp.Literal) and not child.args.get("is_string"):
-        return _number(binder, node, f"-{child.this}")
+        number = _number(binder, node, f"-{child.this}")
+        assert isinstance(number, Literal)
+        if number.value or not number.type.is_floating:
+            return number
+        # Literals compare by value, and -0.0 equals 0.0: it must stay a call to be told apart.
     value = binder.operand(node)
     if isinstance(value, Literal) and value.type == INTERVAL:
         return Literal(-value.value, INTERVAL)
@@ -195,29 +200,32 @@ def _arithmetic(binder: ExpressionBinder, node: exp.Expr) -> Expression:
 
 
 def _time_arithmetic(operator: str, a: Expression, b: Expression) -> Expression | None:
-    """Times, dates and intervals: `ts + INTERVAL`, `ts - ts`, `date + 3`."""
+    """Times, dates and intervals: `ts + INTERVAL`, `ts - ts`, `date + 3`; None for anything else."""
     if operator not in ("add", "sub"):
         return None
-    if operator == "add" and a.type == INTERVAL and b.type != INTERVAL:
+    if operator == "add" and (a.type == INTERVAL or b.type == DATE):
         a, b = b, a
-    if b.type == INTERVAL and isinstance(b, Literal):
-        signed = Literal(-b.value if operator == "sub" else b.value, INTERVAL)
-        if isinstance(a, Literal) and a.type == INTERVAL:
-            return Literal(a.value + signed.value, INTERVAL)
-        if a.type.is_time or a.type == INTERVAL:
-            return Call("time_add", (a, signed), a.type)
-        if a.type == DATE:
-            if signed.value % 86_400_000_000 == 0:
-                days = Literal(signed.value // 86_400_000_000, SqlType("int"))
-                return Call("date_add", (a, days), DATE)
-            return Call("time_add", (Call("cast", (a,), TIMESTAMP), signed), TIMESTAMP)
+    if isinstance(b, Literal) and b.type == INTERVAL:
+        return _shifted(a, -b.value if operator == "sub" else b.value)
     if operator == "sub" and a.type.is_time and a.type == b.type:
         return Call("time_diff", (a, b), INTERVAL)
-    if operator == "add" and b.type == DATE and a.type.is_integer:
-        a, b = b, a
     if a.type == DATE and b.type.name in ("tinyint", "smallint", "int"):
-        return Call("date_add" if operator == "add" else "date_sub", (a, cast_to(b, SqlType("int"), "UTC")), DATE)
+        return Call("date_add" if operator == "add" else "date_sub", (a, cast_to(b, INT, "UTC")), DATE)
     return None
+
+
+def _shifted(start: Expression, shift_us: int) -> Expression | None:
+    shift = Literal(shift_us, INTERVAL)
+    if isinstance(start, Literal) and start.type == INTERVAL:
+        return Literal(start.value + shift_us, INTERVAL)
+    if start.type.is_time or start.type == INTERVAL:
+        return Call("time_add", (start, shift), start.type)
+    if start.type != DATE:
+        return None
+    days, rest_us = divmod(shift_us, _DAY_US)
+    if rest_us == 0:
+        return Call("date_add", (start, Literal(days, INT)), DATE)
+    return Call("time_add", (Call("cast", (start,), TIMESTAMP), shift), TIMESTAMP)
 
 
 @reads(*_COMPARISONS)
@@ -251,7 +259,8 @@ def _compare_windows(
     if not is_pair or operator != "eq":
         hint = "join windows with =, or compare w.start and w.end"
         raise TypeMismatch("a window in a comparison", where=binder.source.where(node), hint=hint)
-    assert isinstance(a, Call) and isinstance(b, Call)
+    assert isinstance(a, Call)
+    assert isinstance(b, Call)
     parts = [
         compare_expressions(binder, node, "eq", a_part, b_part) for a_part, b_part in zip(a.args, b.args, strict=True)
     ]
@@ -421,7 +430,9 @@ def _cast(binder: ExpressionBinder, node: exp.Expr) -> Expression:
     folded = cast_to(value, target, binder.timezone)
     if isinstance(value, Literal) and value.type == STRING and not isinstance(folded, Literal) and target in _CONSTANTS:
         raise TypeMismatch(
-            f"{value.value!r} is no {target}", where=binder.source.where(node), hint="write it as in '2024-12-31 23:59:59'"
+            f"{value.value!r} is no {target}",
+            where=binder.source.where(node),
+            hint="write it as in '2024-12-31 23:59:59'",
         )
     return folded
 
@@ -485,6 +496,3 @@ def call_function(binder: ExpressionBinder, node: exp.Expr, name: str, args: lis
         return FUNCTIONS[name](args, binder.timezone)
     except FunctionError as error:
         raise TypeMismatch(f"{name}(): {error}", where=binder.source.where(node), hint=error.hint) from None
-
-
-_ = BIGINT

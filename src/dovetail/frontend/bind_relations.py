@@ -121,8 +121,9 @@ class RelationBinder:
 
     def _window_of(self, item: exp.Expr) -> exp.Anonymous | None:
         call = item.this if isinstance(item, exp.Alias) else item
-        is_window = isinstance(call, exp.Anonymous) and str(call.this).lower() == "window"
-        return call if is_window else None
+        if not isinstance(call, exp.Anonymous):
+            return None
+        return call if str(call.this).lower() == "window" else None
 
     def _bind_window(
         self, call: exp.Anonymous, item: exp.Expr, binder: ExpressionBinder, inner: BoundRelation

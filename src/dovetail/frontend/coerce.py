@@ -60,7 +60,7 @@ def decimal_of_literal(literal: Literal) -> SqlType:
 
 def common_type(a: SqlType, b: SqlType) -> SqlType | None:
     """The type in which Spark compares, or merges branches of, these two; None if there is none we follow."""
-    if a == b or b == NULL:
+    if b in (a, NULL):
         return a
     if a == NULL:
         return b

@@ -68,6 +68,7 @@ def parse_day_to_second(text: str, lower: str, upper: str) -> int:
     is_negative = text.strip().startswith("-")
     numbers = re.split(r"[ :]", text.strip().lstrip("+-"))
     if len(numbers) != len(fields) or not all(re.fullmatch(r"\d+(\.\d{1,6})?", number) for number in numbers):
-        raise DurationError(f"{text!r} is no interval {lower} TO {upper}", "write for example '1 02:03:04' DAY TO SECOND")
+        what = f"{text!r} is no interval {lower} TO {upper}"
+        raise DurationError(what, "write for example '1 02:03:04' DAY TO SECOND")
     total = sum(_part_us(number, field) for number, field in zip(numbers, fields, strict=True))
     return -total if is_negative else total

@@ -17,7 +17,6 @@ from dovetail.frontend.function_arguments import (
     as_string,
     as_time,
     check_count,
-    constant_int,
     constant_text,
     merged,
 )
@@ -319,4 +318,3 @@ FUNCTIONS: dict[str, Builder] = {
     "timestamp_millis": _timestamp_from(1_000),
     "timestamp_micros": _timestamp_from(1),
 }
-_ = constant_int

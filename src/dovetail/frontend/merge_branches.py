@@ -21,7 +21,6 @@ def merge_branches(expressions: list[Expression], timezone: str) -> list[Express
             return None
     if target is None:
         return None
-    merged = [cast_to(expression, target, timezone) for expression in expressions]
-    if target.name in _TIME_NAMES and any(not isinstance(m, Literal) for m, e in zip(merged, expressions, strict=True) if e in strings):
+    if target.name in _TIME_NAMES and any(not isinstance(cast_to(s, target, timezone), Literal) for s in strings):
         return None
-    return merged
+    return [cast_to(expression, target, timezone) for expression in expressions]

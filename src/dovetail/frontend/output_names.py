@@ -1,4 +1,8 @@
-"""The names that Spark gives to columns without an alias, where they are simple."""
+"""The names that Spark gives to columns without an alias, where they are simple.
+
+Spark names a column by a printed form of its expression. For the common operators and functions
+that form is known; for the rest an alias is demanded, so that a name never differs from Spark's.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,71 @@ from sqlglot import exp
 from dovetail.core.errors import UnsupportedSql
 from dovetail.frontend.source_text import SourceText
 
+_SYMBOLS: dict[type[exp.Expr], str] = {
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.Mod: "%",
+    exp.IntDiv: "div",
+    exp.EQ: "=",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+    exp.NullSafeEQ: "<=>",
+    exp.And: "AND",
+    exp.Or: "OR",
+}
+# Functions that Spark prints as they are written, with all arguments and in small letters.
+_PLAIN_FUNCTIONS = frozenset(
+    [
+        "abs",
+        "coalesce",
+        "ifnull",
+        "nvl",
+        "nvl2",
+        "nullif",
+        "greatest",
+        "least",
+        "upper",
+        "lower",
+        "length",
+        "concat",
+        "startswith",
+        "endswith",
+        "contains",
+        "year",
+        "quarter",
+        "month",
+        "day",
+        "hour",
+        "minute",
+        "second",
+        "dayofweek",
+        "dayofyear",
+        "weekofyear",
+        "weekday",
+        "mod",
+        "pmod",
+        "sign",
+        "left",
+        "right",
+        "reverse",
+        "repeat",
+        "instr",
+        "date_add",
+        "date_sub",
+        "datediff",
+        "to_date",
+        "isnan",
+    ]
+)
+
 
 def name_of(node: exp.Expr, source: SourceText) -> str:
     """The output name of an unaliased item of a SELECT list."""
-    name = _generated(node)
+    name = _top_name(node)
     if name is None:
         raise UnsupportedSql(
             "an expression without a name", where=source.where(node), hint="give it one: expression AS name"
@@ -18,9 +83,52 @@ def name_of(node: exp.Expr, source: SourceText) -> str:
     return name
 
 
-def _generated(node: exp.Expr) -> str | None:
+def _top_name(node: exp.Expr) -> str | None:
+    if isinstance(node, exp.Paren):
+        return _top_name(node.this)
+    if isinstance(node, exp.Cast) and isinstance(node.this, exp.Column):
+        return node.this.name
+    return node.name if isinstance(node, exp.Column) else _printed(node)
+
+
+def _printed(node: exp.Expr) -> str | None:
+    """Spark's printed form, or None if it is not a simple one."""
+    if isinstance(node, exp.Paren):
+        return _printed(node.this)
     if isinstance(node, exp.Column):
-        return node.name
-    if isinstance(node, (exp.Cast, exp.Paren)):
-        return _generated(node.this)
+        return node.name if not node.args.get("db") else None
+    if isinstance(node, exp.Literal):
+        return _printed_literal(node)
+    if isinstance(node, exp.Boolean):
+        return "true" if node.this else "false"
+    if type(node) in _SYMBOLS:
+        return _infix(node, _SYMBOLS[type(node)])
+    if isinstance(node, exp.Neg):
+        return _printed_negative(node)
+    if isinstance(node, exp.Not):
+        inner = _printed(node.this)
+        return inner and f"(NOT {inner})"
+    if isinstance(node, exp.Anonymous) and str(node.this).lower() in _PLAIN_FUNCTIONS:
+        parts = [_printed(arg) for arg in node.expressions]
+        return None if None in parts else f"{str(node.this).lower()}({', '.join(filter(None, parts))})"
     return None
+
+
+def _printed_literal(node: exp.Literal) -> str | None:
+    text = str(node.this)
+    # Doubles are printed by Java's rules, decimals with leading zeros made canonical.
+    is_plain = node.is_string or (text.isdigit() and str(int(text)) == text)
+    return text if is_plain and text else None
+
+
+def _printed_negative(node: exp.Neg) -> str | None:
+    inner = _printed(node.this)
+    if inner is None:
+        return None
+    return f"-{inner}" if isinstance(node.this, exp.Literal) else f"(- {inner})"
+
+
+def _infix(node: exp.Expr, symbol: str) -> str | None:
+    sides = [_printed(node.this), _printed(node.args["expression"])]
+    # An interval or a date in arithmetic is printed as another function.
+    return None if None in sides else f"({sides[0]} {symbol} {sides[1]})"

@@ -15,7 +15,8 @@ from typing import Any, ClassVar
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ErrorLevel, ParseError, TokenError
-from sqlglot.tokens import Token, TokenType
+from sqlglot.parsers.spark import SparkParser
+from sqlglot.tokenizer_core import Token, TokenType
 
 from dovetail.core.errors import SqlSyntaxError, UnsupportedSql
 from dovetail.frontend.durations import MICROSECONDS_BY_UNIT, DurationError, parse_day_to_second, parse_duration
@@ -30,26 +31,28 @@ class DovetailSpark(Spark):
     """Spark SQL as Dovetail reads it."""
 
     class Tokenizer(Spark.Tokenizer):
+        """See the module's head."""
+
         # Inside a literal a doubled quote is the quote; sqlglot would join two literals without it.
         STRING_ESCAPES: ClassVar[list[str]] = ["\\", "'", '"']
 
-    class Parser(Spark.Parser):
+    class Parser(SparkParser):
+        """See the module's head."""
+
         STRICT_CAST = True
         NORMALIZE_DECIMAL_LITERALS = False
         FUNCTIONS: ClassVar[dict[str, Any]] = {}
         FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
-            name: Spark.Parser.FUNCTION_PARSERS[name]
+            name: SparkParser.FUNCTION_PARSERS[name]
             for name in ("CAST", "TRY_CAST", "EXTRACT", "POSITION", "SUBSTRING", "TRIM")
         }
         NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {}
         NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
-            name: Spark.Parser.NO_PAREN_FUNCTION_PARSERS[name] for name in ("CASE", "IF")
+            name: SparkParser.NO_PAREN_FUNCTION_PARSERS[name] for name in ("CASE", "IF")
         }
-        TERM: ClassVar[dict[Any, Any]] = {**Spark.Parser.TERM, TokenType.DPIPE: exp.DPipe}
+        TERM: ClassVar[dict[Any, Any]] = {**SparkParser.TERM, TokenType.DPIPE: exp.DPipe}
         QUERY_MODIFIER_PARSERS: ClassVar[dict[Any, Any]] = {
-            token: parser
-            for token, parser in Spark.Parser.QUERY_MODIFIER_PARSERS.items()
-            if token != WITHIN_TOKEN
+            token: parser for token, parser in SparkParser.QUERY_MODIFIER_PARSERS.items() if token != WITHIN_TOKEN
         }
 
         def expression(self, instance: Any, token: Any = None, comments: Any = None) -> Any:
@@ -78,7 +81,7 @@ class DovetailSpark(Spark):
             self._match(TokenType.INTERVAL)
             return self._parse_duration_us()
 
-        def _parse_interval(self, require_interval: bool = True, parse_function_unit: bool = True) -> Any:
+        def _parse_interval(self, *_args: Any, **_options: Any) -> Any:
             following = self._next.token_type if self._next else None
             starts_value = following in (TokenType.STRING, TokenType.NUMBER, TokenType.DASH, TokenType.PLUS)
             if not self._curr or self._curr.token_type != TokenType.INTERVAL or not starts_value:

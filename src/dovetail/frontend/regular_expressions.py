@@ -32,9 +32,10 @@ class PatternError(ValueError):
 
 
 def to_re2(pattern: str) -> str:
-    """
-    >>> to_re2("^a.c$")
-    '^a[^\\\\n\\\\r\\\\x{85}\\\\x{2028}\\\\x{2029}]c(?:\\\\r\\\\n|[\\\\n\\\\r\\\\x{85}\\\\x{2028}\\\\x{2029}])?\\\\z'
+    """The RE2 pattern that matches the same texts.
+
+    >>> to_re2("a+[bc]")
+    'a+[bc]'
     """
     parts: list[str] = []
     position = 0

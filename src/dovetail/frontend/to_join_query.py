@@ -24,7 +24,6 @@ from dovetail.query.join_query import (
     TimeBound,
 )
 
-
 _T = TypeVar("_T")
 
 
@@ -90,9 +89,7 @@ def _event_time(relation: BoundRelation) -> Column | None:
     return Column(relation.alias, name, sql_type) if name is not None and sql_type is not None else None
 
 
-def _sort_condition(
-    condition: Expression, event_time_by_alias: dict[str, Column | None], result: _Conditions
-) -> None:
+def _sort_condition(condition: Expression, event_time_by_alias: dict[str, Column | None], result: _Conditions) -> None:
     if condition == TRUE:
         return
     aliases = relations_of(condition)
@@ -141,9 +138,7 @@ def _window_bounds(
     return bounds
 
 
-def _within_bounds(
-    relations: Sequence[BoundRelation], within_us: int | None, source: SourceText
-) -> list[TimeBound]:
+def _within_bounds(relations: Sequence[BoundRelation], within_us: int | None, source: SourceText) -> list[TimeBound]:
     is_used = within_us is not None or any(relation.within_us is not None for relation in relations)
     for relation in relations:
         if is_used and relation.stream.event_time is None:

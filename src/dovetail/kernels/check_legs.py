@@ -47,7 +47,8 @@ class LegBounds:
 def bits_of_rows(selections: SelectionBits, refs: U64) -> U64:
     """For each row the legs whose selection it passes."""
     everyone = np.full(len(refs), (1 << len(selections.place)) - 1, np.uint64)
-    return _selected(everyone, refs, selections.place, selections.addresses)
+    bits: U64 = _selected(everyone, refs, selections.place, selections.addresses)
+    return bits
 
 
 def bits_of_pairs(

@@ -75,7 +75,10 @@ def _without_zero(args: list[Value], b: np.ndarray, rows: Rows) -> list[Value]:
         return [args[0], safe]
     one = pa.scalar(1, divisor.type)
     is_minus = pa.array(b == -1)
-    return [pc.if_else(is_minus, negated, as_array(args[0], rows.length)), pc.if_else(_valid_minus(is_minus, divisor), one, safe)]
+    return [
+        pc.if_else(is_minus, negated, as_array(args[0], rows.length)),
+        pc.if_else(_valid_minus(is_minus, divisor), one, safe),
+    ]
 
 
 def _valid_minus(is_minus: pa.Array, divisor: pa.Array) -> pa.Array:

@@ -15,7 +15,8 @@ from dovetail.kernels.arrow_types import arrow_type
 from dovetail.kernels.evaluate_decimal import fit_decimal, round_decimal
 from dovetail.kernels.evaluate_numbers import bigint_from_double
 from dovetail.kernels.evaluate_rows import Rows, Value, as_array, by_row, fail, from_numbers, numbers, valid_mask
-from dovetail.kernels.evaluate_time import floor_divide, from_local, micros_of, to_local
+from dovetail.kernels.evaluate_time import floor_divide
+from dovetail.kernels.evaluate_zone import from_local, micros_of, to_local
 from dovetail.query.expression import Call
 from dovetail.query.time_text import TimeTextError, read_date, read_timestamp_ntz_us, read_timestamp_us
 from dovetail.query.types import BOOLEAN, STRING, SqlType
@@ -123,7 +124,7 @@ def _from_decimal(array: pa.Array, source: SqlType, target: SqlType) -> Value:
 def _decimal_to_floating(array: pa.Array, source: SqlType, target: SqlType) -> pa.Array:
     """Correctly rounded, as Java's BigDecimal does it; Arrow's own cast may be off by a digit."""
     if target.name == "double" and source.precision <= _EXACT_DOUBLE_DIGITS and source.scale <= _EXACT_POWER:
-        unscaled = np.frombuffer(array.buffers()[1], np.int64)[:: 2][array.offset : array.offset + len(array)]
+        unscaled = np.frombuffer(array.buffers()[1], np.int64)[::2][array.offset : array.offset + len(array)]
         return from_numbers(unscaled / 10.0**source.scale, pa.float64(), valid_mask(array, len(array)))
     values = [None if value is None else float(value) for value in array.to_pylist()]
     return pa.array(values, pa.float64()).cast(arrow_type(target), safe=False)

@@ -50,7 +50,7 @@ def _is_widening(source: SqlType, target: SqlType) -> bool:
     if source.name == "decimal" and target.name == "decimal":
         integral_grows = target.precision - target.scale >= source.precision - source.scale
         return integral_grows and target.scale >= source.scale
-    return source.name == "null" or target.name == "string" or target.name == "boolean" and source.is_numeric
+    return source.name == "null" or target.name == "string" or (target.name == "boolean" and source.is_numeric)
 
 
 def operands_of(call: Call, kernels: tuple[Kernel, ...]) -> Callable[[Rows], list[Value]]:

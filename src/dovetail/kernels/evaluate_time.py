@@ -9,35 +9,12 @@ import pyarrow.compute as pc
 
 from dovetail.kernels.arrow_types import arrow_type
 from dovetail.kernels.evaluate_rows import Rows, Value, fail
+from dovetail.kernels.evaluate_zone import from_local, has_offset, micros_of, to_local
 from dovetail.query.expression import Call, Literal
 
 Function = Callable[[list[Value], Call, Rows], Value]
 
 _DAY_US = 86_400_000_000
-_UTC_NAMES = ("UTC", "Etc/UTC", "GMT", "Z", "+00:00")
-
-
-def has_offset(timezone: str) -> bool:
-    """Whether local time may differ from UTC."""
-    return timezone not in _UTC_NAMES
-
-
-def micros_of(value: Value) -> Value:
-    return pc.cast(value, pa.int64())
-
-
-def to_local(value: Value, timezone: str) -> Value:
-    """A timestamp as the wall clock of the session shows it, without a zone."""
-    if value.type.tz is None:
-        return value
-    return pc.local_timestamp(value) if has_offset(timezone) else pc.cast(micros_of(value), pa.timestamp("us"))
-
-
-def from_local(value: Value, timezone: str) -> Value:
-    """The instant of a wall-clock time; the earlier of two, the end of a gap for none."""
-    if has_offset(timezone):
-        return pc.assume_timezone(value, timezone, ambiguous="earliest", nonexistent="latest")
-    return pc.cast(micros_of(value), pa.timestamp("us", tz=timezone))
 
 
 def _checked(kernel: Callable[[Value, Value], Value], a: Value, b: Value, what: str) -> Value:

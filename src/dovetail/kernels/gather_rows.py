@@ -85,7 +85,7 @@ def _fixed_width(arrow_type: pa.DataType) -> int:
 def _value_address(column: pa.Array | None, width: int) -> int:
     if column is None or column.buffers()[1] is None:
         return 0
-    return int(column.buffers()[1].address) + column.offset * width
+    return int(column.buffers()[1].address + column.offset * width)
 
 
 def _validity_address(column: pa.Array | None) -> int:

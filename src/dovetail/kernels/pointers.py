@@ -11,7 +11,7 @@ from numba.extending import intrinsic
 
 def _pointer_load(bits: int, result: Any) -> Any:
     @intrinsic
-    def load(_typing_context: Any, address: Any) -> Any:  # noqa: ARG001 (numba counts the arguments)
+    def load(_typing_context: Any, address: Any) -> Any:
         def codegen(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
             return builder.load(builder.inttoptr(args[0], ir.IntType(bits).as_pointer()))
 

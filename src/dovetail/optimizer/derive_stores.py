@@ -49,6 +49,12 @@ def retention_of(uses: Iterable[tuple[LiveQuery, Relation]]) -> Retention:
     return Retention(tuple(sorted(keep_us.items())))
 
 
+def growing_streams(live: LiveQuery) -> list[str]:
+    """The streams whose rows this query needs for ever."""
+    uses = [(live, relation) for relation in live.query.relations]
+    return sorted({relation.stream for use in uses for relation in use[1:] if not retention_of([use]).is_bounded})
+
+
 def _derive_store(
     store: str, uses: list[tuple[LiveQuery, Relation]], indexes: set[IndexPlan], streams: Mapping[str, Stream]
 ) -> StorePlan:

@@ -167,11 +167,11 @@ class ProbeOperator:
             bits = bits_of_pairs(
                 check.probe_bits, probe_idx, frame.refs[node.member], check.selections, check.bounds, times
             )
-            for leg, idx in zip(check.legs, rows_of_legs(bits, len(check.legs)), strict=True):
-                if len(idx) == 0 or leg.query in self._report.failed_queries:
+            for leg, wanted_idx in zip(check.legs, rows_of_legs(bits, len(check.legs)), strict=True):
+                if len(wanted_idx) == 0 or leg.query in self._report.failed_queries:
                     continue
                 try:
-                    idx = self._without_residuals(leg, frame, idx)
+                    idx = self._without_residuals(leg, frame, wanted_idx)
                 except EvaluationError as error:
                     self._report.fail({leg.query}, error)
                     continue
@@ -188,7 +188,8 @@ class ProbeOperator:
         if not leg.residuals:
             return idx
         values = FrameValues(frame.take(idx), self._snapshots)
-        return idx[evaluate_mask(all_of(leg.residuals), values.column, len(idx), timezone=self._task.timezone)]
+        kept: I64 = idx[evaluate_mask(all_of(leg.residuals), values.column, len(idx), timezone=self._task.timezone)]
+        return kept
 
     def _pass_on(self, child: ProbeNode, frame: Frame, kept_by_leg: Mapping[LegKey, I64]) -> None:
         bits = tuple(np.zeros(len(frame), np.uint64) for _ in range(-(-len(child.legs) // LEGS_PER_WORD)))
