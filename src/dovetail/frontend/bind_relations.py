@@ -174,7 +174,7 @@ def select_item(item: exp.Expr, binder: ExpressionBinder) -> tuple[VisibleColumn
         refuse_leftovers(item, ("this", "alias"), source)
         return (VisibleColumn(item.alias, binder.bind(item.this)),)
     expression = binder.bind(item)
-    return (VisibleColumn(name_of(item, source), expression),)
+    return (VisibleColumn(name_of(item, expression, source), expression),)
 
 
 def _renamed(relation: BoundRelation, alias: str) -> BoundRelation:

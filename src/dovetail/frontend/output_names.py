@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from dovetail.core.errors import UnsupportedSql
 from dovetail.frontend.source_text import SourceText
+from dovetail.query.expression import Call, Expression, walk
 
 _SYMBOLS: dict[type[exp.Expr], str] = {
     exp.Add: "+",
@@ -71,11 +72,14 @@ _PLAIN_FUNCTIONS = frozenset(
         "isnan",
     ]
 )
+# Spark prints arithmetic with dates and times as other functions than the operators written.
+_TIME_ARITHMETIC = ("time_add", "time_diff", "date_add", "date_sub")
 
 
-def name_of(node: exp.Expr, source: SourceText) -> str:
-    """The output name of an unaliased item of a SELECT list."""
-    name = _top_name(node)
+def name_of(node: exp.Expr, bound: Expression, source: SourceText) -> str:
+    """The output name of an unaliased item of a SELECT list, which means `bound`."""
+    has_time = any(isinstance(part, Call) and part.function in _TIME_ARITHMETIC for part in walk(bound))
+    name = None if has_time and not isinstance(node, exp.Anonymous | exp.Column) else _top_name(node)
     if name is None:
         raise UnsupportedSql(
             "an expression without a name", where=source.where(node), hint="give it one: expression AS name"
@@ -93,25 +97,23 @@ def _top_name(node: exp.Expr) -> str | None:
 
 def _printed(node: exp.Expr) -> str | None:
     """Spark's printed form, or None if it is not a simple one."""
+    name: str | None = None
     if isinstance(node, exp.Paren):
-        return _printed(node.this)
-    if isinstance(node, exp.Column):
-        return node.name if not node.args.get("db") else None
-    if isinstance(node, exp.Literal):
-        return _printed_literal(node)
-    if isinstance(node, exp.Boolean):
-        return "true" if node.this else "false"
-    if type(node) in _SYMBOLS:
-        return _infix(node, _SYMBOLS[type(node)])
-    if isinstance(node, exp.Neg):
-        return _printed_negative(node)
-    if isinstance(node, exp.Not):
-        inner = _printed(node.this)
-        return inner and f"(NOT {inner})"
-    if isinstance(node, exp.Anonymous) and str(node.this).lower() in _PLAIN_FUNCTIONS:
+        name = _printed(node.this)
+    elif isinstance(node, exp.Column) and not node.args.get("db"):
+        name = node.name
+    elif isinstance(node, exp.Literal):
+        name = _printed_literal(node)
+    elif isinstance(node, exp.Boolean):
+        name = "true" if node.this else "false"
+    elif type(node) in _SYMBOLS:
+        name = _infix(node, _SYMBOLS[type(node)])
+    elif isinstance(node, exp.Neg):
+        name = _printed_negative(node)
+    elif isinstance(node, exp.Anonymous) and str(node.this).lower() in _PLAIN_FUNCTIONS:
         parts = [_printed(arg) for arg in node.expressions]
-        return None if None in parts else f"{str(node.this).lower()}({', '.join(filter(None, parts))})"
-    return None
+        name = None if None in parts else f"{str(node.this).lower()}({', '.join(filter(None, parts))})"
+    return name
 
 
 def _printed_literal(node: exp.Literal) -> str | None:
@@ -130,5 +132,4 @@ def _printed_negative(node: exp.Neg) -> str | None:
 
 def _infix(node: exp.Expr, symbol: str) -> str | None:
     sides = [_printed(node.this), _printed(node.args["expression"])]
-    # An interval or a date in arithmetic is printed as another function.
     return None if None in sides else f"({sides[0]} {symbol} {sides[1]})"

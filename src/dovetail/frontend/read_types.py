@@ -14,6 +14,7 @@ from dovetail.query.types import (
     DOUBLE,
     FLOAT,
     INT,
+    NULL,
     SMALLINT,
     STRING,
     TIMESTAMP,
@@ -60,24 +61,16 @@ def read_type(node: exp.Expr, place: exp.Expr, source: SourceText) -> SqlType:
 
 def can_cast(source: SqlType, target: SqlType) -> str | None:
     """None if the cast exists and is exact, else the hint."""
-    if source.name == "null":
-        return None
-    if source.is_numeric and (target.is_numeric or target == BOOLEAN):
-        return None
-    if source == BOOLEAN and (target.is_numeric or target == STRING):
-        return None
     if target == STRING:
-        return _FLOAT_TEXT_HINT if source.is_floating else _hint_unless(source.name not in ("interval", "window"))
-    if source == STRING:
-        return None
-    if source == DATE and target.is_time:
-        return None
-    if source.is_time and (target == DATE or target.is_time):
-        return None
-    if source == TIMESTAMP and target == BIGINT:
-        return None
-    return f"Dovetail does not cast {source} to {target}; cast in the DataFrame before create_stream"
-
-
-def _hint_unless(is_fine: bool) -> str | None:
-    return None if is_fine else "select its parts, for example w.start and w.end"
+        if source.is_floating:
+            return _FLOAT_TEXT_HINT
+        return "select its parts, for example w.start and w.end" if source.name in ("interval", "window") else None
+    is_known = (
+        source in (STRING, NULL)
+        or (source.is_numeric and (target.is_numeric or target == BOOLEAN))
+        or (source == BOOLEAN and target.is_numeric)
+        or (source == DATE and target.is_time)
+        or (source.is_time and (target == DATE or target.is_time))
+        or (source == TIMESTAMP and target == BIGINT)
+    )
+    return None if is_known else f"cast {source} to {target} in the DataFrame before create_stream"

@@ -98,86 +98,30 @@ HINT_BY_NODE: dict[type[exp.Expr], tuple[str, str]] = {
     exp.Distinct: ("DISTINCT inside a function", "select the joined rows and aggregate query.results()"),
 }
 
+_AGGREGATES = """
+    count sum avg mean min max first last any_value collect_list collect_set stddev variance count_if
+    approx_count_distinct median mode percentile every some bool_and bool_or any max_by min_by
+"""
+_RANKINGS = "row_number rank dense_rank lag lead ntile"
+_IMPURE = """
+    current_timestamp current_date now localtimestamp rand random randn uuid monotonically_increasing_id
+    input_file_name
+"""
+_GENERATORS = "explode posexplode inline stack explode_outer"
+_OUTSIDE = """
+    reflect java_method try_reflect transform session_window from_json get_json_object array map struct named_struct
+    date_format from_unixtime to_timestamp regexp_extract regexp_replace md5 sha sha2 hash xxhash64 exp ln log log10
+"""
 HINT_BY_FUNCTION: dict[str, str] = {
-    **dict.fromkeys(
-        [
-            "count",
-            "sum",
-            "avg",
-            "mean",
-            "min",
-            "max",
-            "first",
-            "last",
-            "any_value",
-            "collect_list",
-            "collect_set",
-            "stddev",
-            "variance",
-            "count_if",
-            "approx_count_distinct",
-            "median",
-            "mode",
-            "percentile",
-            "every",
-            "some",
-            "bool_and",
-            "bool_or",
-            "any",
-            "max_by",
-            "min_by",
-        ],
-        "select the joined rows and aggregate query.results()",
-    ),
-    **dict.fromkeys(
-        ["row_number", "rank", "dense_rank", "lag", "lead", "ntile"],
-        "join the stream with itself under a time condition",
-    ),
-    **dict.fromkeys(
-        [
-            "current_timestamp",
-            "current_date",
-            "now",
-            "localtimestamp",
-            "rand",
-            "random",
-            "randn",
-            "uuid",
-            "monotonically_increasing_id",
-            "input_file_name",
-        ],
-        "the answer must depend on the rows alone: add such a column in the DataFrame before create_stream",
-    ),
-    **dict.fromkeys(
-        ["explode", "posexplode", "inline", "stack", "explode_outer"],
-        "explode the array in the DataFrame before create_stream",
-    ),
-    **dict.fromkeys(
-        [
-            "reflect",
-            "java_method",
-            "try_reflect",
-            "transform",
-            "session_window",
-            "from_json",
-            "get_json_object",
-            "array",
-            "map",
-            "struct",
-            "named_struct",
-            "date_format",
-            "from_unixtime",
-            "to_timestamp",
-            "regexp_extract",
-            "regexp_replace",
-            "md5",
-            "sha",
-            "sha2",
-            "hash",
-            "xxhash64",
-        ],
-        "compute the column in the DataFrame before create_stream",
-    ),
+    name: hint
+    for names, hint in (
+        (_AGGREGATES, "select the joined rows and aggregate query.results()"),
+        (_RANKINGS, "join the stream with itself under a time condition"),
+        (_IMPURE, "answers depend on the rows alone: add such a column in the DataFrame before create_stream"),
+        (_GENERATORS, "explode the array in the DataFrame before create_stream"),
+        (_OUTSIDE, "compute the column in the DataFrame before create_stream"),
+    )
+    for name in names.split()
 }
 
 

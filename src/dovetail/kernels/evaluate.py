@@ -13,14 +13,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
-import numpy as np
 import pyarrow as pa
 
 from dovetail.core.errors import EvaluationError
 from dovetail.kernels.arrow_types import arrow_type
 from dovetail.kernels.evaluate_kernels import kernel_of
 from dovetail.kernels.evaluate_masks import mask_of
-from dovetail.kernels.evaluate_rows import Kernel, Rows, as_array
+from dovetail.kernels.evaluate_rows import Kernel, Mask, Rows, as_array
 from dovetail.query.expression import Column, Expression
 
 MAX_COMPILED = 20_000
@@ -42,7 +41,7 @@ def evaluate(
 
 def evaluate_mask(
     expression: Expression, column_of: Callable[[Column], pa.Array], length: int, *, timezone: str = "UTC"
-) -> np.ndarray:
+) -> Mask:
     """Where a condition is true; NULL counts as false."""
     with _named_errors(expression):
         return _mask(expression)(Rows(column_of, length, timezone))

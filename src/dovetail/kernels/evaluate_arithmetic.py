@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from dovetail.kernels.arrow_types import arrow_type
 from dovetail.kernels.evaluate_decimal import decimal_abs, decimal_arithmetic, decimal_negate
-from dovetail.kernels.evaluate_rows import Rows, Value, as_array, fail, from_numbers, numbers, valid_mask
+from dovetail.kernels.evaluate_rows import Mask, Numbers, Rows, Value, as_array, fail, from_numbers, numbers, valid_mask
 from dovetail.query.expression import Call
 
 Function = Callable[[list[Value], Call, Rows], Value]
@@ -40,12 +40,12 @@ def _or_decimal(plain: Function) -> Function:
     return function
 
 
-def _arrays(args: list[Value], rows: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _arrays(args: list[Value], rows: Rows) -> tuple[Numbers, Numbers, Numbers]:
     a, b = (as_array(arg, rows.length) for arg in args)
     return numbers(a), numbers(b), valid_mask(a, rows.length) & valid_mask(b, rows.length)
 
 
-def _refuse_zero(b: np.ndarray, valid: np.ndarray) -> None:
+def _refuse_zero(b: Numbers, valid: Mask) -> None:
     if (valid & (b == 0)).any():
         raise fail("division by zero", _ZERO_HINT)
 
@@ -60,29 +60,14 @@ def _div(args: list[Value], call: Call, rows: Rows) -> Value:
 def _intdiv(args: list[Value], call: Call, rows: Rows) -> Value:
     a, b, valid = _arrays(args, rows)
     _refuse_zero(b, valid)
-    lowest = np.iinfo(np.int64).min
-    if (valid & (a == lowest) & (b == -1)).any():
+    if (valid & (a == np.iinfo(np.int64).min) & (b == -1)).any():
         raise fail("DIV: bigint overflow", _OVERFLOW_HINT)
-    return pc.divide(*(as_array(arg, rows.length) for arg in _without_zero(args, b, rows)))
-
-
-def _without_zero(args: list[Value], b: np.ndarray, rows: Rows) -> list[Value]:
-    """Slots beside a NULL may hold a zero, on which Arrow would fail."""
-    divisor = as_array(args[1], rows.length)
-    safe = pc.if_else(pa.array((b == 0) | (b == -1)), pa.scalar(None, divisor.type), divisor)
-    negated = pc.negate(as_array(args[0], rows.length))
-    if not (b == -1).any():
-        return [args[0], safe]
-    one = pa.scalar(1, divisor.type)
-    is_minus = pa.array(b == -1)
-    return [
-        pc.if_else(is_minus, negated, as_array(args[0], rows.length)),
-        pc.if_else(_valid_minus(is_minus, divisor), one, safe),
-    ]
-
-
-def _valid_minus(is_minus: pa.Array, divisor: pa.Array) -> pa.Array:
-    return pc.and_(is_minus, pc.is_valid(divisor))
+    # Slots beside a NULL hold anything, so they divide by one.
+    divisor = np.where(valid, b, 1)
+    quotient = a // divisor
+    # NumPy rounds down, Java towards zero.
+    quotient += (quotient < 0) & (quotient * divisor != a)
+    return from_numbers(quotient, pa.int64(), valid)
 
 
 def _mod(args: list[Value], call: Call, rows: Rows) -> Value:
@@ -92,10 +77,11 @@ def _mod(args: list[Value], call: Call, rows: Rows) -> Value:
         return from_numbers(_java_remainder(a, b), arrow_type(call.type), valid)
 
 
-def _java_remainder(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def _java_remainder(a: Numbers, b: Numbers) -> Numbers:
     """The sign of the dividend, as in Java; the lowest number by -1 gives 0."""
     if a.dtype.kind == "f":
-        return np.fmod(a, b)
+        remainder: Numbers = np.fmod(a, b)
+        return remainder
     return np.where(b == -1, 0, np.fmod(a, np.where(b == -1, 1, b))).astype(a.dtype)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from decimal import Context, Decimal, InvalidOperation
@@ -104,7 +105,7 @@ def _double_to_decimal(array: pa.Array, source: SqlType, target: SqlType) -> pa.
     """By the digits that Spark prints the number with; NaN and infinities give NULL, even under ANSI mode."""
 
     def convert(value: float | None) -> Decimal | None:
-        if value is None or value != value or value in (float("inf"), float("-inf")):
+        if value is None or not math.isfinite(value):
             return None
         return round_decimal(Decimal(repr(value)), target)
 
@@ -177,19 +178,18 @@ def _from_string(value: Value, target: SqlType, rows: Rows) -> Value:
 
 def _reader(target: SqlType, timezone: str) -> Callable[[str], object]:
     if target.is_integer:
-        bits = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}[target.name]
-        return lambda text: _read_integer(text, 1 << (bits - 1))
-    if target.is_floating:
-        return _read_double
-    if target.name == "decimal":
-        return lambda text: _read_decimal(text, target)
-    if target == BOOLEAN:
-        return _read_boolean
-    if target.name == "date":
-        return read_date
-    if target.name == "timestamp":
-        return lambda text: read_timestamp_us(text, timezone)
-    return read_timestamp_ntz_us
+        half = 1 << {"tinyint": 7, "smallint": 15, "int": 31, "bigint": 63}[target.name]
+        return lambda text: _read_integer(text, half)
+    readers: dict[str, Callable[[str], object]] = {
+        "float": _read_double,
+        "double": _read_double,
+        "decimal": lambda text: _read_decimal(text, target),
+        "boolean": _read_boolean,
+        "date": read_date,
+        "timestamp": lambda text: read_timestamp_us(text, timezone),
+        "timestamp_ntz": read_timestamp_ntz_us,
+    }
+    return readers[target.name]
 
 
 def _read_integer(text: str, half: int) -> int:
@@ -218,8 +218,7 @@ def _read_decimal(text: str, target: SqlType) -> Decimal:
 
 
 def _read_boolean(text: str) -> bool:
-    return _BOOLEANS[text.strip(_BLANK).lower()] if text.strip(_BLANK).lower() in _BOOLEANS else _no_boolean(text)
-
-
-def _no_boolean(text: str) -> bool:
-    raise ValueError(text)
+    value = _BOOLEANS.get(text.strip(_BLANK).lower())
+    if value is None:
+        raise ValueError(text)
+    return value

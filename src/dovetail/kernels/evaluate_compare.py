@@ -16,7 +16,7 @@ Function = Callable[[list[Value], Call, Rows], Value]
 
 
 def _is_floating(value: Value) -> bool:
-    return pa.types.is_floating(value.type)
+    return bool(pa.types.is_floating(value.type))
 
 
 def _eq(args: list[Value], call: Call, rows: Rows) -> Value:

@@ -31,7 +31,7 @@ _PYTHON: dict[str, Callable[[Decimal, Decimal], Decimal]] = {
     "mul": _SPARK_CONTEXT.multiply,
     "div": _SPARK_CONTEXT.divide,
     "mod": _WIDE_CONTEXT.remainder,
-    "intdiv": lambda a, b: _WIDE_CONTEXT.divide_int(a, b),
+    "intdiv": _WIDE_CONTEXT.divide_int,
 }
 
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from dovetail.kernels.evaluate_rows import Kernel, Rows, Value, spread, valid_mask
+from dovetail.kernels.evaluate_rows import Kernel, Mask, Rows, Value, spread, valid_mask
 from dovetail.query.expression import Call, Expression
 from dovetail.query.types import SqlType
 
@@ -81,7 +81,7 @@ class _Operands:
         return values
 
 
-def evaluate_where(kernel: Kernel, rows: Rows, mask: np.ndarray) -> Value:
+def evaluate_where(kernel: Kernel, rows: Rows, mask: Mask) -> Value:
     """The kernel's values for the rows under `mask`, NULL elsewhere."""
     if mask.all():
         return kernel(rows)

@@ -14,7 +14,7 @@ from dovetail.kernels.evaluate_cast import cast_value
 from dovetail.kernels.evaluate_compare import COMPARISONS, is_in
 from dovetail.kernels.evaluate_guard import can_fail, evaluate_where, operands_of
 from dovetail.kernels.evaluate_numbers import NUMBERS
-from dovetail.kernels.evaluate_rows import Kernel, Rows, Value, as_array, spread, true_mask, valid_mask
+from dovetail.kernels.evaluate_rows import Kernel, Mask, Rows, Value, as_array, spread, true_mask, valid_mask
 from dovetail.kernels.evaluate_strings import STRINGS
 from dovetail.kernels.evaluate_time import TIMES
 from dovetail.query.expression import Call, Column, Expression, Literal
@@ -106,7 +106,7 @@ def _case_kernel(call: Call) -> Kernel:
     return guarded
 
 
-def _put(result: Value, kernel: Kernel, rows: Rows, mask: np.ndarray) -> Value:
+def _put(result: Value, kernel: Kernel, rows: Rows, mask: Mask) -> Value:
     if not mask.any():
         return result
     return pc.if_else(pa.array(mask), spread(kernel(rows.where(mask)), mask), result)

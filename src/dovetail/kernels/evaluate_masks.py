@@ -6,18 +6,20 @@ through NOT: negations go through the general kernels.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from dovetail.kernels.evaluate_guard import can_fail
 from dovetail.kernels.evaluate_kernels import kernel_of
-from dovetail.kernels.evaluate_rows import Rows, numbers, true_mask, valid_mask
+from dovetail.kernels.evaluate_rows import Mask, Numbers, Rows, numbers, true_mask, valid_mask
 from dovetail.query.expression import Call, Column, Expression, Literal
 
-Mask = Callable[[Rows], np.ndarray]
-_Operator = Callable[[np.ndarray, object], np.ndarray]
+MaskKernel = Callable[[Rows], Mask]
+_Operator = Callable[[Numbers, Any], Any]
 
 _INTEGER_OPERATORS: dict[str, _Operator] = {
     "eq": np.equal,
@@ -35,7 +37,7 @@ _FLOATING_OPERATORS: dict[str, _Operator] = {
 }
 
 
-def mask_of(expression: Expression) -> Mask:
+def mask_of(expression: Expression) -> MaskKernel:
     """A function of rows that says where the condition is true."""
     if isinstance(expression, Call):
         if expression.function in ("and", "or") and not can_fail(expression.args[1]):
@@ -52,22 +54,22 @@ def mask_of(expression: Expression) -> Mask:
     return lambda rows: true_mask(kernel(rows), rows.length)
 
 
-def _connective(call: Call) -> Mask:
+def _connective(call: Call) -> MaskKernel:
     first, second = (mask_of(arg) for arg in call.args)
     if call.function == "and":
         return lambda rows: first(rows) & second(rows)
     return lambda rows: first(rows) | second(rows)
 
 
-def _null_test(column: Column, *, is_wanted: bool) -> Mask:
-    def mask(rows: Rows) -> np.ndarray:
+def _null_test(column: Column, *, is_wanted: bool) -> MaskKernel:
+    def mask(rows: Rows) -> Mask:
         valid = valid_mask(rows.column(column), rows.length)
         return valid if is_wanted else ~valid
 
     return mask
 
 
-def _constant_comparison(call: Call) -> Mask | None:
+def _constant_comparison(call: Call) -> MaskKernel | None:
     """Column against constant, on the value buffer itself."""
     if call.function not in _INTEGER_OPERATORS:
         return None
@@ -80,18 +82,18 @@ def _constant_comparison(call: Call) -> Mask | None:
     operators = _FLOATING_OPERATORS if column.type.is_floating else _INTEGER_OPERATORS
     operator = operators[call.function]
 
-    def mask(rows: Rows) -> np.ndarray:
+    def mask(rows: Rows) -> Mask:
         array = rows.column(column)
-        result = operator(numbers(array), constant)
+        result: Mask = operator(numbers(array), constant)
         return result & valid_mask(array, rows.length) if array.null_count else result
 
     return mask
 
 
-def _plain_constant(literal: Literal) -> object:
+def _plain_constant(literal: Literal) -> Any:
     """The constant as it stands in a value buffer, or None where there is no such buffer or order."""
     sql_type, value = literal.type, literal.value
-    if value is None or (sql_type.is_floating and value != value):
+    if value is None or (sql_type.is_floating and math.isnan(value)):
         return None
     if sql_type.name == "date":
         return pa.scalar(value, pa.date32()).value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import decimal
+import math
 from collections.abc import Callable
 from decimal import Decimal
 
@@ -12,7 +13,18 @@ import pyarrow.compute as pc
 
 from dovetail.kernels.arrow_types import arrow_type
 from dovetail.kernels.evaluate_decimal import round_decimal
-from dovetail.kernels.evaluate_rows import Rows, Value, as_array, by_row, fail, from_numbers, numbers, valid_mask
+from dovetail.kernels.evaluate_rows import (
+    Mask,
+    Numbers,
+    Rows,
+    Value,
+    as_array,
+    by_row,
+    fail,
+    from_numbers,
+    numbers,
+    valid_mask,
+)
 from dovetail.query.expression import Call, Literal
 
 Function = Callable[[list[Value], Call, Rows], Value]
@@ -21,7 +33,7 @@ _CONTEXT = decimal.Context(prec=400, rounding=decimal.ROUND_HALF_UP, Emax=10_000
 _OVERFLOW_HINT = "cast the argument to decimal(38,s) first"
 
 
-def _on_doubles(function: Callable[[np.ndarray], np.ndarray]) -> Function:
+def _on_doubles(function: Callable[[Numbers], Numbers]) -> Function:
     def apply(args: list[Value], call: Call, rows: Rows) -> Value:
         array = as_array(args[0], rows.length)
         with np.errstate(all="ignore"):
@@ -30,7 +42,7 @@ def _on_doubles(function: Callable[[np.ndarray], np.ndarray]) -> Function:
     return apply
 
 
-def _sign(values: np.ndarray) -> np.ndarray:
+def _sign(values: Numbers) -> Numbers:
     # Java's signum keeps NaN and the sign of zero; NumPy's loses the latter.
     return np.where((values == 0) | np.isnan(values), values, np.sign(values))
 
@@ -52,7 +64,7 @@ def _whole(round_down: bool) -> Function:
     return apply
 
 
-def bigint_from_double(whole: np.ndarray, valid: np.ndarray, call: Call) -> Value:
+def bigint_from_double(whole: Numbers, valid: Mask, call: Call) -> Value:
     """2^63 itself becomes the largest bigint, as in Java; beyond it fails."""
     edge = 2.0**63
     with np.errstate(all="ignore"):
@@ -87,14 +99,14 @@ def _round(args: list[Value], call: Call, rows: Rows) -> Value:
         raise fail(f"round: {call.type} overflow", _OVERFLOW_HINT) from None
 
 
-def _round_half_up(values: np.ndarray) -> np.ndarray:
+def _round_half_up(values: Numbers) -> Numbers:
     whole = np.trunc(values)
     is_up = np.abs(values - whole) >= 0.5
     return np.where(np.isfinite(values), whole + np.where(is_up, np.sign(values), 0.0) + 0.0, values)
 
 
 def _round_floating(value: float, shown: str, digits: int) -> float:
-    if value != value or value in (float("inf"), float("-inf")):
+    if not math.isfinite(value):
         return value
     return float(Decimal(shown).quantize(Decimal(1).scaleb(-digits), context=_CONTEXT)) + 0.0
 
@@ -106,11 +118,17 @@ def _round_decimal(value: Decimal, step: Decimal, call: Call) -> Decimal:
 def _power(args: list[Value], call: Call, rows: Rows) -> Value:
     exponent = call.args[1]
     assert isinstance(exponent, Literal)
-    function = {0.0: np.ones_like, 0.5: _square_root, 1.0: np.positive, 2.0: np.square}[exponent.value]
+    function_by_exponent: dict[float, Callable[[Numbers], Numbers]] = {
+        0.0: np.ones_like,
+        0.5: _square_root,
+        1.0: np.positive,
+        2.0: np.square,
+    }
+    function = function_by_exponent[exponent.value]
     return _on_doubles(function)(args, call, rows)
 
 
-def _square_root(values: np.ndarray) -> np.ndarray:
+def _square_root(values: Numbers) -> Numbers:
     # pow(-inf, 0.5) is inf and pow(-0.0, 0.5) is 0.0, unlike sqrt.
     return np.where(np.isneginf(values), np.inf, np.sqrt(values + 0.0))
 

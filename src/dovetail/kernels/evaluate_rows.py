@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,11 @@ from dovetail.core.errors import EvaluationError
 from dovetail.kernels.arrow_types import arrow_type
 from dovetail.query.expression import Column
 
-Value = pa.Array | pa.Scalar
+Value: TypeAlias = Any  # pa.Array or pa.Scalar; pyarrow ships no types
+
+
+Mask: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
+Numbers: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
 class Rows:
@@ -50,7 +55,7 @@ class Rows:
         # Large strings, dictionaries and other zone labels are the same values in another coat.
         return array if array.type == wanted else array.cast(wanted)
 
-    def where(self, mask: np.ndarray) -> Rows:
+    def where(self, mask: Mask) -> Rows:
         """Only the rows under `mask`."""
         row_idx = pa.array(np.flatnonzero(mask))
         return Rows(self.column, len(row_idx), self.timezone, row_idx)
@@ -65,31 +70,33 @@ def as_array(value: Value, length: int) -> pa.Array:
     return value.combine_chunks() if isinstance(value, pa.ChunkedArray) else value
 
 
-def spread(value: Value, mask: np.ndarray) -> pa.Array:
+def spread(value: Value, mask: Mask) -> pa.Array:
     """Values of the rows under `mask` put back in place; NULL elsewhere."""
     count = int(np.count_nonzero(mask))
     positions = np.cumsum(mask) - 1
     return as_array(value, count).take(pa.array(positions, mask=~mask))
 
 
-def true_mask(value: Value, length: int) -> np.ndarray:
+def true_mask(value: Value, length: int) -> Mask:
     """Where a boolean value is true, not NULL."""
     if isinstance(value, pa.Scalar):
         return np.full(length, value.as_py() is True)
     if value.null_count:
         value = pc.fill_null(value, False)
-    return value.to_numpy(zero_copy_only=False)
+    mask: Mask = value.to_numpy(zero_copy_only=False)
+    return mask
 
 
-def valid_mask(value: Value, length: int) -> np.ndarray:
+def valid_mask(value: Value, length: int) -> Mask:
     if isinstance(value, pa.Scalar):
         return np.full(length, value.is_valid)
     if not value.null_count:
         return np.ones(length, dtype=bool)
-    return pc.is_valid(value).to_numpy(zero_copy_only=False)
+    mask: Mask = pc.is_valid(value).to_numpy(zero_copy_only=False)
+    return mask
 
 
-_NUMPY_BY_TYPE = {
+_NUMPY_BY_TYPE: dict[pa.DataType, np.dtype[Any]] = {
     pa.int8(): np.dtype(np.int8),
     pa.int16(): np.dtype(np.int16),
     pa.int32(): np.dtype(np.int32),
@@ -101,14 +108,14 @@ _NUMPY_BY_TYPE = {
 }
 
 
-def numpy_type(data_type: pa.DataType) -> np.dtype | None:
+def numpy_type(data_type: pa.DataType) -> np.dtype[Any] | None:
     """The dtype of an Arrow type's value buffer, or None where it has no plain one."""
     if pa.types.is_timestamp(data_type):
         return np.dtype(np.int64)
     return _NUMPY_BY_TYPE.get(data_type)
 
 
-def numbers(array: pa.Array) -> np.ndarray:
+def numbers(array: pa.Array) -> Numbers:
     """The value buffer of a fixed-width array without a copy; slots of NULLs hold anything."""
     dtype = numpy_type(array.type)
     assert dtype is not None, array.type
@@ -118,7 +125,7 @@ def numbers(array: pa.Array) -> np.ndarray:
     return np.frombuffer(buffer, dtype, count=len(array), offset=array.offset * dtype.itemsize)
 
 
-def from_numbers(values: np.ndarray, data_type: pa.DataType, valid: np.ndarray | None) -> pa.Array:
+def from_numbers(values: Numbers, data_type: pa.DataType, valid: Mask | None) -> pa.Array:
     """An array of `data_type` over `values`, NULL where not `valid`."""
     plain = pa.array(values, mask=None if valid is None or valid.all() else ~valid)
     return plain if plain.type == data_type else plain.view(data_type)

@@ -85,7 +85,10 @@ def _rpad_of(text: str, width: int, filler: str) -> str:
 
 
 def _rowwise(function: Callable[..., object], data_type: pa.DataType) -> Function:
-    return lambda args, call, rows: by_row(function, args, rows, data_type)
+    def apply(args: list[Value], call: Call, rows: Rows) -> Value:
+        return by_row(function, args, rows, data_type)
+
+    return apply
 
 
 def _concat(args: list[Value], call: Call, rows: Rows) -> Value:

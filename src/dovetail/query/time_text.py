@@ -28,7 +28,9 @@ class TimeTextError(ValueError):
 
 
 def read_date(text: str) -> datetime.date:
-    """>>> read_date("2024-2")
+    """The date of a text.
+
+    >>> read_date("2024-2")
     datetime.date(2024, 2, 1)
     """
     match = _DATE.fullmatch(text.strip(_BLANK))
@@ -50,10 +52,11 @@ def read_timestamp_us(text: str, timezone: str) -> int:
 def read_timestamp_ntz_us(text: str) -> int:
     """Microseconds of the wall clock; a zone in the text is passed over, as in Spark."""
     local, _ = _read_local(text)
-    return (local.replace(tzinfo=datetime.UTC) - _EPOCH) // _MICROSECOND
+    return (local - _EPOCH) // _MICROSECOND
 
 
 def _read_local(text: str) -> tuple[datetime.datetime, str | None]:
+    """The wall-clock time, labelled UTC for want of a zone, and the name of the zone if there is one."""
     match = _TIMESTAMP.fullmatch(text.strip(_BLANK))
     if match is None:
         raise TimeTextError(f"{text!r} is no timestamp such as 2024-12-31 23:59:59.5")
@@ -62,7 +65,7 @@ def _read_local(text: str) -> tuple[datetime.datetime, str | None]:
     hour, minute, second = (int(part or 0) for part in fields[3:])
     microsecond = int(((fraction or "") + "000000")[:6])
     try:
-        return datetime.datetime(year, month, day, hour, minute, second, microsecond), zone
+        return datetime.datetime(year, month, day, hour, minute, second, microsecond, tzinfo=datetime.UTC), zone
     except ValueError as error:
         raise TimeTextError(f"{text!r} is no timestamp: {error}") from None
 
