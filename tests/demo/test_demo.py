@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-SECONDS = 15
+SECONDS = 20
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def output(temporary_folder: Path) -> str:
         capture_output=True,
         text=True,
         check=False,
-        timeout=SECONDS + 90,
+        timeout=SECONDS + 240,
         cwd=temporary_folder,
         env={
             **os.environ,

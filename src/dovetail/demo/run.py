@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import signal
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
 
 from pyspark.sql import SparkSession
 from rich.console import Console
@@ -22,6 +19,7 @@ from dovetail.core.errors import DovetailError
 from dovetail.demo.figures import Figures
 from dovetail.demo.queries import Q1, QUERIES, DemoQuery
 from dovetail.demo.script import ACTS, Act
+from dovetail.demo.stop_request import StopRequest
 from dovetail.demo.streams import STREAMS
 from dovetail.demo.view import plain_line, screen
 from dovetail.runtime.spark.local_session import end_local_spark, local_spark
@@ -50,13 +48,13 @@ class DemoOptions:
 
 
 def run_demo(options: DemoOptions, console: Console) -> None:
-    stop_asked = threading.Event()
-    with tempfile.TemporaryDirectory(prefix="dovetail-demo-") as name:
+    with StopRequest() as stop, tempfile.TemporaryDirectory(prefix="dovetail-demo-") as name:
         folder = Path(name)
         console.print("Starting Spark ...", style="dim")
-        with _own_spark(folder, options.cores) as spark, _ctrl_c_sets(stop_asked):
+        with _own_spark(folder, options.cores) as spark:
+            stop.listen()
             try:
-                _Show(spark, folder, options, console, stop_asked).run()
+                _Show(spark, folder, options, console, stop).run()
             except Exception:
                 console.print("\nThe demo failed; the end of Spark's log:", style="bold red")
                 console.print("\n".join(_log_file(folder).read_text().splitlines()[-LOG_LINES:]), markup=False)
@@ -86,32 +84,13 @@ def _own_spark(folder: Path, cores: int) -> Iterator[SparkSession]:
         end_local_spark(spark)
 
 
-@contextmanager
-def _ctrl_c_sets(stop_asked: threading.Event) -> Iterator[None]:
-    """A first Ctrl-C asks for an orderly end; a second one interrupts.
-
-    Set after Spark has started, because PySpark installs a handler that cancels the running batch.
-    """
-
-    def on_interrupt(_signal: int, _frame: FrameType | None) -> None:
-        if stop_asked.is_set():
-            raise KeyboardInterrupt
-        stop_asked.set()
-
-    before = signal.signal(signal.SIGINT, on_interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
 @dataclass
 class _Show:
     spark: SparkSession
     folder: Path
     options: DemoOptions
     console: Console
-    stop_asked: threading.Event
+    stop: StopRequest
     figures: Figures = field(init=False)
     query_by_name: dict[str, Query] = field(default_factory=dict)
     _started_at: float | None = None
@@ -142,7 +121,7 @@ class _Show:
     def _wait_for_rows(self) -> None:
         """Start the clock with the first rows: how long Java needs to warm up is not part of the script."""
         self.console.print("Waiting for the first rows ...", style="dim")
-        while not self.stop_asked.is_set() and not (self.session.progress or {}).get("numInputRows"):
+        while not self.stop.is_made and not (self.session.progress or {}).get("numInputRows"):
             self._pause()
         self._started_at = time.monotonic()
 
@@ -170,7 +149,7 @@ class _Show:
     def _looks(self) -> Iterator[None]:
         """Yields whenever the screen may have changed, until the time is up or Ctrl-C was pressed."""
         acts = list(ACTS)
-        while self.elapsed_s < self.options.seconds and not self.stop_asked.is_set():
+        while self.elapsed_s < self.options.seconds and not self.stop.is_made:
             while acts and self.elapsed_s >= acts[0].at_share * self.options.seconds:
                 self._perform(acts.pop(0))
             self.figures.read(self.session.progress, self.elapsed_s)

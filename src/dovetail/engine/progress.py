@@ -95,7 +95,7 @@ def _hop_entries(plan: SharedPlan, steps: list[StepCount], name_by_query: Mappin
                     "step": f"{tree.start}: {node.step}",
                     "probeRows": sum(step.probe_rows for step in counted),
                     "matchedRows": sum(step.matched_rows for step in counted),
-                    "queries": sorted(name_by_query[leg.query] for leg in node.legs),
+                    "queries": sorted({name_by_query[leg.query] for leg in node.legs}),
                 }
             )
     return entries

@@ -81,17 +81,11 @@ def _cast(binder: NodeBinder, node: exp.Expr) -> Expression:
     if problem is not None:
         raise TypeMismatch(f"CAST of {value.type} to {target}", where=binder.source.where(node), hint=problem)
     folded = cast_to(value, target, binder.timezone)
-    if (
-        isinstance(value, Literal)
-        and value.type == STRING
-        and not isinstance(folded, Literal)
-        and target in (DATE, TIMESTAMP, TIMESTAMP_NTZ)
-    ):
-        raise TypeMismatch(
-            f"{value.value!r} is no {target}",
-            where=binder.source.where(node),
-            hint="write it as in '2024-12-31 23:59:59'",
-        )
+    is_time_text = isinstance(value, Literal) and value.type == STRING and target in (DATE, TIMESTAMP, TIMESTAMP_NTZ)
+    if is_time_text and not isinstance(folded, Literal):
+        assert isinstance(value, Literal)
+        hint = "write it as in '2024-12-31 23:59:59'"
+        raise TypeMismatch(f"{value.value!r} is no {target}", where=binder.source.where(node), hint=hint)
     return folded
 
 

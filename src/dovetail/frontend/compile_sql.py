@@ -13,12 +13,19 @@ from dovetail.frontend.parse_sql import WITHIN_KEY, parse_sql
 from dovetail.frontend.source_text import SourceText
 from dovetail.frontend.to_join_query import check_relation_count, to_join_query
 from dovetail.frontend.unsupported import HINT_BY_JOIN, refuse, refuse_leftovers
-from dovetail.query.expression import Expression, conjuncts_of
+from dovetail.query.expression import Call, Expression, conjuncts_of
 from dovetail.query.join_query import JoinQuery, OutputColumn
 from dovetail.query.stream import Stream
+from dovetail.query.types import TIMESTAMP_NTZ, WINDOW
 
 _SELECT_PARTS = ("expressions", "from_", "joins", "where")
 _JOIN_PARTS = ("this", "on", "using", "kind", "side", "method")
+
+_HINT_BY_OUTPUT_TYPE = {
+    "interval": "select both times, or unix_micros(b.ts) - unix_micros(a.ts)",
+    "null": "write CAST(NULL AS INT) or another type",
+    "window of timestamp_ntz": "select w.start and w.end",
+}
 
 
 def compile_sql(text: str, streams: Mapping[str, Stream], *, timezone: str = "UTC") -> JoinQuery:
@@ -54,13 +61,17 @@ class _QueryReader:
         if where is not None:
             refuse_leftovers(where, ("this",), self.source)
             self._add_condition(where.this)
-        binder = ExpressionBinder(self.scope, self.timezone)
-        output = [
-            OutputColumn(column.name, column.expression)
-            for item in select.expressions
-            for column in select_item(item, binder)
-        ]
+        output = [column for item in select.expressions for column in self._output_columns(item)]
         return to_join_query(self.scope, self.conditions, output, select.meta.get(WITHIN_KEY))
+
+    def _output_columns(self, item: exp.Expr) -> list[OutputColumn]:
+        columns = select_item(item, ExpressionBinder(self.scope, self.timezone))
+        for column in columns:
+            hint = _HINT_BY_OUTPUT_TYPE.get(_kind_of(column.expression))
+            if hint is not None:
+                what = f"an output column of type {column.expression.type}"
+                raise refuse(what, self.source.where(item), hint)
+        return [OutputColumn(column.name, column.expression) for column in columns]
 
     def _add_relation(self, node: exp.Expr) -> None:
         self._refuse_nested_joins(node)
@@ -101,3 +112,10 @@ class _QueryReader:
         # ON sees only the relations up to its join, WHERE sees all.
         binder = ExpressionBinder(self.scope, self.timezone)
         self.conditions.extend(conjuncts_of(binder.bind_condition(node)))
+
+
+def _kind_of(expression: Expression) -> str:
+    """The type's name; a window's start and end may be of either kind of timestamp."""
+    if isinstance(expression, Call) and expression.type == WINDOW and expression.args[0].type == TIMESTAMP_NTZ:
+        return "window of timestamp_ntz"
+    return expression.type.name

@@ -14,6 +14,7 @@ from sqlglot import exp
 from dovetail.core.errors import TypeMismatch
 from dovetail.frontend.bind_names import Scope
 from dovetail.frontend.coerce import cast_to
+from dovetail.frontend.source_text import OFFSET_KEY
 from dovetail.frontend.unsupported import refuse, refuse_leftovers, refuse_node
 from dovetail.query.expression import Expression
 from dovetail.query.types import BOOLEAN, NULL, STRING, SqlType
@@ -84,6 +85,9 @@ class NodeBinder:
         child = node.args.get(key)
         if not isinstance(child, exp.Expr):
             raise refuse_node(node, self.source)
+        if isinstance(child, exp.Paren) and OFFSET_KEY not in child.meta:
+            # sqlglot's own parentheses, not the user's.
+            child = child.this
         if isinstance(child, _UNPARENTHESIZED):
             what = "a condition as operand without parentheses"
             raise refuse(what, self.source.where(child), "put the inner condition into parentheses")

@@ -29,49 +29,12 @@ _SYMBOLS: dict[type[exp.Expr], str] = {
     exp.Or: "OR",
 }
 # Functions that Spark prints as they are written, with all arguments and in small letters.
-_PLAIN_FUNCTIONS = frozenset(
-    [
-        "abs",
-        "coalesce",
-        "ifnull",
-        "nvl",
-        "nvl2",
-        "nullif",
-        "greatest",
-        "least",
-        "upper",
-        "lower",
-        "length",
-        "concat",
-        "startswith",
-        "endswith",
-        "contains",
-        "year",
-        "quarter",
-        "month",
-        "day",
-        "hour",
-        "minute",
-        "second",
-        "dayofweek",
-        "dayofyear",
-        "weekofyear",
-        "weekday",
-        "mod",
-        "pmod",
-        "sign",
-        "left",
-        "right",
-        "reverse",
-        "repeat",
-        "instr",
-        "date_add",
-        "date_sub",
-        "datediff",
-        "to_date",
-        "isnan",
-    ]
-)
+_PLAIN_FUNCTIONS_TEXT = """
+    abs coalesce ifnull nvl nvl2 nullif greatest least upper lower length concat startswith endswith contains
+    year quarter month day hour minute second dayofweek dayofyear weekofyear weekday mod pmod sign
+    left right reverse repeat instr date_add date_sub datediff to_date isnan
+"""
+_PLAIN_FUNCTIONS = frozenset(_PLAIN_FUNCTIONS_TEXT.split())
 # Spark prints arithmetic with dates and times as other functions than the operators written.
 _TIME_ARITHMETIC = ("time_add", "time_diff", "date_add", "date_sub")
 

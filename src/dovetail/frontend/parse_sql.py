@@ -70,7 +70,10 @@ class DovetailSpark(Spark):
         def _parse_statement(self) -> Any:
             statement = super()._parse_statement()
             if statement is not None and self._curr and self._curr.token_type == WITHIN_TOKEN:
+                start = self._curr.start
                 statement.meta[WITHIN_KEY] = self._parse_within()
+                if self._curr:
+                    raise misplaced_within(SourceText(self.sql), start)
             return statement
 
         def _warn_unsupported(self) -> None:
@@ -127,7 +130,8 @@ class DovetailSpark(Spark):
                     return factor * parse_day_to_second(token.text, unit, upper)
                 return factor * parse_duration(f"{token.text} {unit}")
             if token.token_type == TokenType.NUMBER:
-                raise DurationError(f"the duration {token.text} has no unit")
+                found = f", but {self._curr.text!r}" if self._curr else ""
+                raise DurationError(f"after {token.text} there is no unit of time{found}")
             return factor * parse_duration(token.text)
 
         def _has_unit_ahead(self) -> bool:
@@ -135,6 +139,11 @@ class DovetailSpark(Spark):
                 return False
             word = self._curr.text.lower()
             return word in MICROSECONDS_BY_UNIT or word in ("month", "months", "year", "years")
+
+
+def misplaced_within(source: SourceText, offset: int) -> UnsupportedSql:
+    hint = "write WITHIN right after a relation and its alias, or once at the very end of the query"
+    return UnsupportedSql("WITHIN does not go here", where=source.where(offset), hint=hint)
 
 
 _DIALECT = DovetailSpark()
@@ -186,8 +195,7 @@ def _syntax_error(error: ParseError, source: SourceText) -> SqlSyntaxError | Uns
     what = str(details.get("description") or _first_line(error))
     near = f" near {highlight!r}" if highlight else " at the end"
     if highlight.upper() == "WITHIN":
-        hint = "write WITHIN right after a relation and its alias, or once at the very end of the query"
-        return UnsupportedSql("WITHIN does not go here", where=source.where(offset), hint=hint)
+        return misplaced_within(source, offset)
     return SqlSyntaxError(f"the text does not parse: {what}{near}", where=source.where(offset))
 
 

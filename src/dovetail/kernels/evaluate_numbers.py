@@ -59,7 +59,8 @@ def _whole(round_down: bool) -> Function:
         valid = valid_mask(array, rows.length)
         with np.errstate(all="ignore"):
             whole = to_whole(numbers(array))
-        return bigint_from_double(whole, valid, call)
+        # Spark gives 0 for NaN here, though it refuses to cast NaN to bigint.
+        return bigint_from_double(np.where(np.isnan(whole), 0.0, whole), valid, call)
 
     return apply
 

@@ -90,7 +90,8 @@ class _Names:
         self._name_by_query = name_by_query
 
     def of(self, legs: tuple[Leg, ...]) -> str:
-        names = sorted(self._name_by_query.get(leg.query, leg.query) for leg in legs)
+        # A self-join takes a step once for each of its starts.
+        names = sorted({self._name_by_query.get(leg.query, leg.query) for leg in legs})
         shown = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
         return f"for {shown}" if len(names) == 1 else f"shared by {len(names)}: {shown}"
 

@@ -101,9 +101,15 @@ def read_latest(root: Path) -> tuple[Manifest, State] | None:
 
 
 def _read_manifest(path: Path) -> Manifest:
-    record = json.loads(_read(path))
-    record["results"] = tuple(ResultFile(**result) for result in record["results"])
-    return Manifest(**record)
+    text = _read(path)
+    try:
+        record = json.loads(text)
+        record["results"] = tuple(ResultFile(**result) for result in record["results"])
+        return Manifest(**record)
+    except (ValueError, KeyError, TypeError):
+        raise StoreError(
+            f"manifest {path.name} cannot be read", where=str(path), hint="restore the file from a backup"
+        ) from None
 
 
 def _read(path: Path) -> str:

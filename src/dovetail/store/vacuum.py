@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from stat import S_ISREG
 
 from dovetail.core.clock import Clock, system_clock
 from dovetail.store.manifest import read_latest, read_manifests
@@ -30,15 +31,18 @@ def vacuum(
     for folder in ("buckets", "results", "state"):
         for path in sorted((root / folder).rglob("*")):
             relative = path.relative_to(root).as_posix()
-            if not path.is_file() or relative in named:
+            if relative in named:
                 continue
-            stat = path.stat()
-            if clock() - stat.st_mtime < retention_s:
+            try:
+                stat = path.stat()
+            except FileNotFoundError:
+                continue  # a batch that commits meanwhile cleans up, too
+            if not S_ISREG(stat.st_mode) or clock() - stat.st_mtime < retention_s:
                 continue
             removable.append(relative)
             size_bytes += stat.st_size
             if not dry_run:
-                path.unlink()
+                path.unlink(missing_ok=True)
     return VacuumReport(tuple(removable), size_bytes, dry_run)
 
 

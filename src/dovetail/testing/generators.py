@@ -66,10 +66,30 @@ class CaseLimits:
     max_rows: int = 10
     late_rows: bool = True
     late_queries: bool = True
+    sibling_chance: float = 0.45
     queries: QueryLimits = DEFAULT_QUERY_LIMITS
 
 
 DEFAULT_LIMITS = CaseLimits()
+"""A bit of everything."""
+
+LONG_RUNS = CaseLimits(max_batches=25, max_rows=4, max_queries=4, queries=QueryLimits(3, full_history=False))
+"""Many small batches: merges and expiry."""
+
+LONE_WINDOWS = CaseLimits(
+    max_streams=2, max_batches=12, max_rows=3, max_queries=1, queries=QueryLimits(2, False, selections=False)
+)
+"""One bounded query a case: no other query keeps what it lets expire too early."""
+
+LATE_SIBLINGS = CaseLimits(
+    max_streams=2,
+    max_batches=10,
+    max_rows=4,
+    max_queries=4,
+    sibling_chance=1.0,
+    queries=QueryLimits(3, False, selections=False),
+)
+"""Queries of one shape and other windows that come in mid-run: a later one may want what is gone already."""
 
 
 def random_case(seed: int, limits: CaseLimits = DEFAULT_LIMITS) -> EngineCase:
@@ -88,7 +108,9 @@ def make_case(rng: Random, limits: CaseLimits) -> EngineCase:
     # Results grow with the power of the relations: fewer rows where more of them join.
     max_rows = min(limits.max_rows, {2: 10, 3: 8, 4: 5, 5: 4}[query_limits.max_relations])
     batches = make_batches(rng, streams, domains, limits, max_rows)
-    queries = make_queries(rng, streams, domains, query_limits, rng.randint(1, limits.max_queries))
+    queries = make_queries(
+        rng, streams, domains, query_limits, rng.randint(1, limits.max_queries), limits.sibling_chance
+    )
     if limits.late_queries:
         queries = tuple(_with_times(rng, query, len(batches)) for query in queries)
     return EngineCase(
@@ -165,6 +187,7 @@ class _RowMaker:
         self.stream = stream
         self.late_rows = late_rows
         self.step_us = step_us
+        self.newest_us: int | None = None
         self.null_chance = {name: rng.choice([0.0, 0.0, 0.1, 0.3]) for name, _ in stream.columns}
         self.pools: dict[str, tuple[Any, ...]] = {}
         for name, kind in stream.columns:
@@ -174,12 +197,15 @@ class _RowMaker:
             self.pools[name] = pool[:size] + (pool[:1] * rng.choice([0, 0, 3, 10]))  # the repeats are skew
 
     def rows(self, batch_us: int, count: int) -> tuple[Row, ...]:
+        """The rows of the batch that begins at `batch_us`; the next call sees them as earlier."""
         made: list[Row] = []
         for _ in range(count):
             if made and self.rng.random() < 0.15:
                 made.append(self.rng.choice(made))
             else:
                 made.append(tuple(self._value(name, batch_us) for name, _ in self.stream.columns))
+        times = [time for time in self.stream.times_us(tuple(made)) if time is not None]
+        self.newest_us = max([*times, self.newest_us] if self.newest_us is not None else times, default=None)
         return tuple(made)
 
     def _value(self, name: str, batch_us: int) -> Any:
@@ -194,6 +220,10 @@ class _RowMaker:
         draw = rng.random()
         if draw < 0.03:
             return None
+        if draw < 0.15 and self.newest_us is not None:
+            # The edge between late and in time, where expiry must not have taken a partner yet.
+            watermark = self.newest_us - self.stream.lateness_us
+            return moment_of(watermark - 1 if self.late_rows and rng.random() < 0.3 else watermark)
         halves = rng.randint(0, max(0, self.step_us * 2 // SECOND - 1))
         moment = batch_us + halves * SECOND // 2
         if draw < 0.3:
@@ -217,12 +247,13 @@ def make_queries(
     domains: dict[tuple[str, str], str],
     limits: QueryLimits,
     count: int,
+    sibling_chance: float,
 ) -> tuple[QueryCase, ...]:
     """Queries of which many are siblings: one shape, other constants. Sharing lives from those."""
     queries: list[QueryCase] = []
     shape_seeds: list[int] = []
     for position in range(count):
-        is_sibling = bool(shape_seeds) and rng.random() < 0.45
+        is_sibling = bool(shape_seeds) and rng.random() < sibling_chance
         shape_seed = rng.choice(shape_seeds) if is_sibling else rng.randrange(2**32)
         shape_seeds.append(shape_seed)
         constants = Random(rng.choice([1, rng.randrange(2**32)]))

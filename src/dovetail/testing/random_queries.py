@@ -37,6 +37,7 @@ class QueryLimits:
     full_history: bool = True
     hop_windows: bool = True
     within: bool = True
+    selections: bool = True
 
 
 DEFAULT_QUERY_LIMITS = QueryLimits()
@@ -164,7 +165,8 @@ class QueryMaker:
                 raise ValueError("a window needs an event time")
             items = [*items, sql("{} AS w", window.text(stream.event_time))]
             outer.append(ScopeColumn(sql("{}.w", alias), "window"))
-        where = sql(" WHERE {}", self.expressions.predicate(inner)) if self.shape.random() < 0.35 else sql("")
+        has_where = self.limits.selections and self.shape.random() < 0.35
+        where = sql(" WHERE {}", self.expressions.predicate(inner)) if has_where else sql("")
         source = sql("(SELECT {} FROM {}{})", join_sql(", ", items), stream.name, where)
         return _Relation(source, alias, tuple(outer))
 
@@ -273,6 +275,8 @@ class QueryMaker:
         return self.shape.choice(two_sided)
 
     def _selections(self, relations: tuple[_Relation, ...]) -> list[SqlText]:
+        if not self.limits.selections:
+            return []
         chance = 0.3 if len(relations) < 4 else 0.15
         return [self.expressions.predicate(r.columns) for r in relations if self.shape.random() < chance]
 
