@@ -47,6 +47,13 @@ def test_results_of_a_batch_between_two_looks_are_counted() -> None:
     assert shown.by_query["Q1"].total == 400
 
 
+def test_a_query_that_progress_no_longer_names_was_dropped() -> None:
+    shown = figures()
+    shown.read(progress(0, 10), 1.0)
+    shown.read({**progress(5, 10), "queries": []}, 2.0)
+    assert shown.state_by_query == {"Q1": "dropped", "Q2": "waiting", "Q3": "waiting"}
+
+
 def test_screen_shows_who_uses_a_store() -> None:
     shown = figures()
     shown.read(progress(0, 10), 1.0)

@@ -234,9 +234,9 @@ GOLDEN = {
         """,
     ),
     "NOT sits at the leaves": (
-        "SELECT a.x FROM a JOIN b ON a.k = b.k WHERE NOT (a.x > 1 AND a.d <= 2 OR a.s IS NULL OR startswith(a.s, 'z'))",
+        "SELECT a.x FROM a JOIN b ON a.k = b.k WHERE NOT (a.x > 1 AND a.d <= 2 OR a.s IS NULL OR contains(a.s, 'z'))",
         """
-        a = a where and(and(or(le(a.x, 1:int), gt(a.d, 2.0:double)), is_not_null(a.s)), not(startswith(a.s, 'z':string)))
+        a = a where and(and(or(le(a.x, 1:int), gt(a.d, 2.0:double)), is_not_null(a.s)), not(contains(a.s, 'z':string)))
         b = b
         a.k = b.k
         x: int = a.x

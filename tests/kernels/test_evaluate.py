@@ -30,7 +30,7 @@ from dovetail.query.types import (
     SqlType,
 )
 
-I, J = Column("a", "i", INT), Column("a", "j", INT)
+X, Y = Column("a", "i", INT), Column("a", "j", INT)
 D, E = Column("a", "d", DOUBLE), Column("a", "e", DOUBLE)
 S = Column("a", "s", STRING)
 NAN = float("nan")
@@ -91,21 +91,21 @@ def test_comparison_with_a_constant_treats_nan_and_null_as_the_general_kernel_do
 
 
 def test_null_counts_as_false_in_a_mask_and_stays_null_in_values():
-    condition = call("gt", I, Literal(1, INT))
+    condition = call("gt", X, Literal(1, INT))
     assert values(condition, i=ints(1, 2, None)) == [False, True, None]
     assert evaluate_mask(condition, lambda _: ints(1, 2, None), 3).tolist() == [False, True, False]
 
 
 def test_sliced_columns_are_read_at_their_offset():
     i = ints(9, 9, 1, None, 5)[2:]
-    assert evaluate_mask(call("gt", I, Literal(2, INT)), lambda _: i, 3).tolist() == [False, False, True]
-    assert values(call("mod", I, Literal(2, INT), type=INT), i=i) == [1, None, 1]
+    assert evaluate_mask(call("gt", X, Literal(2, INT)), lambda _: i, 3).tolist() == [False, False, True]
+    assert values(call("mod", X, Literal(2, INT), type=INT), i=i) == [1, None, 1]
     price = pa.array([Decimal("9.99"), Decimal("1.25"), None], pa.decimal128(5, 2))[1:]
     cast = call("cast", Column("a", "p", SqlType("decimal", 5, 2)), type=DOUBLE)
     assert values(cast, p=price) == [1.25, None]
 
 
-QUOTIENT = call("div", call("cast", I, type=DOUBLE), call("cast", J, type=DOUBLE), type=DOUBLE)
+QUOTIENT = call("div", call("cast", X, type=DOUBLE), call("cast", Y, type=DOUBLE), type=DOUBLE)
 
 
 def test_division_by_zero_fails_only_beside_a_value():
@@ -119,9 +119,9 @@ def test_division_by_zero_fails_only_beside_a_value():
 @pytest.mark.parametrize(
     ("guarded", "expected"),
     [
-        (call("and", call("ne", J, Literal(0, INT)), call("gt", QUOTIENT, Literal(1.0, DOUBLE))), [False, True, None]),
-        (call("or", call("eq", J, Literal(0, INT)), call("gt", QUOTIENT, Literal(1.0, DOUBLE))), [True, True, None]),
-        (call("case", call("ne", J, Literal(0, INT)), QUOTIENT, Literal(0.0, DOUBLE), type=DOUBLE), [0.0, 2.0, 0.0]),
+        (call("and", call("ne", Y, Literal(0, INT)), call("gt", QUOTIENT, Literal(1.0, DOUBLE))), [False, True, None]),
+        (call("or", call("eq", Y, Literal(0, INT)), call("gt", QUOTIENT, Literal(1.0, DOUBLE))), [True, True, None]),
+        (call("case", call("ne", Y, Literal(0, INT)), QUOTIENT, Literal(0.0, DOUBLE), type=DOUBLE), [0.0, 2.0, 0.0]),
     ],
 )
 def test_branch_that_is_not_taken_cannot_fail(guarded, expected):
@@ -129,7 +129,7 @@ def test_branch_that_is_not_taken_cannot_fail(guarded, expected):
 
 
 def test_second_branch_is_reached_only_where_the_first_condition_fails():
-    first, second = call("eq", J, Literal(0, INT)), call("gt", QUOTIENT, Literal(1.0, DOUBLE))
+    first, second = call("eq", Y, Literal(0, INT)), call("gt", QUOTIENT, Literal(1.0, DOUBLE))
     case = call("case", first, Literal("none", STRING), second, Literal("much", STRING), S, type=STRING)
     assert values(case, i=ints(6, 6, 1), j=ints(0, 3, 2), s=pa.array(["x", "y", "z"])) == ["none", "much", "z"]
 
@@ -149,13 +149,13 @@ def test_right_operand_is_not_reached_beside_a_null():
 @pytest.mark.parametrize(
     ("expression", "columns", "what"),
     [
-        (call("add", I, J, type=INT), {"i": ints(2**31 - 1), "j": ints(1)}, "int overflow"),
-        (call("neg", I, type=INT), {"i": ints(-(2**31))}, "int overflow"),
+        (call("add", X, Y, type=INT), {"i": ints(2**31 - 1), "j": ints(1)}, "int overflow"),
+        (call("neg", X, type=INT), {"i": ints(-(2**31))}, "int overflow"),
         (call("cast", D, type=INT), {"d": doubles(3e9)}, "does not fit int"),
         (call("cast", D, type=BIGINT), {"d": doubles(NAN)}, "bigint overflow"),
         (call("cast", S, type=INT), {"s": pa.array(["1", "x1"])}, "'x1' is no int"),
         (call("cast", S, type=DATE), {"s": pa.array(["2023-02-29"])}, "'2023-02-29' is no date"),
-        (call("cast", I, type=SqlType("decimal", 3, 1)), {"i": ints(100)}, "does not fit decimal"),
+        (call("cast", X, type=SqlType("decimal", 3, 1)), {"i": ints(100)}, "does not fit decimal"),
     ],
 )
 def test_failure_says_what_went_wrong(expression, columns, what):
@@ -168,15 +168,15 @@ def test_failure_says_what_went_wrong(expression, columns, what):
     "expression",
     [
         QUOTIENT,
-        call("and", call("ne", J, Literal(0, INT)), call("gt", QUOTIENT, Literal(1.0, DOUBLE))),
-        call("case", call("gt", I, J), I, Literal(0, INT), type=INT),
-        call("intdiv", call("cast", I, type=BIGINT), Literal(2, BIGINT), type=BIGINT),
-        call("cast", call("cast", I, type=SqlType("decimal", 12, 2)), type=DOUBLE),
+        call("and", call("ne", Y, Literal(0, INT)), call("gt", QUOTIENT, Literal(1.0, DOUBLE))),
+        call("case", call("gt", X, Y), X, Literal(0, INT), type=INT),
+        call("intdiv", call("cast", X, type=BIGINT), Literal(2, BIGINT), type=BIGINT),
+        call("cast", call("cast", X, type=SqlType("decimal", 12, 2)), type=DOUBLE),
         call("upper", S, type=STRING),
-        call("in", I, Literal(1, INT), Literal(None, INT)),
+        call("in", X, Literal(1, INT), Literal(None, INT)),
         call("like", S, Literal("%a_", STRING), Literal("\\", STRING)),
         call("round", D, Literal(2, INT), type=DOUBLE),
-        call("date_add", Literal(datetime.date(2024, 2, 28), DATE), I, type=DATE),
+        call("date_add", Literal(datetime.date(2024, 2, 28), DATE), X, type=DATE),
         Literal("x", STRING),
         Literal(None, INT),
     ],
@@ -243,7 +243,7 @@ def test_comparison_with_a_constant_costs_nanoseconds_a_row():
     rows = 2_000_000
     i = pa.array(np.arange(rows, dtype=np.int32))
     d = pa.array(np.arange(rows, dtype=np.float64))
-    for condition, column in ((call("gt", I, Literal(5, INT)), i), (call("ge", D, Literal(5.0, DOUBLE)), d)):
+    for condition, column in ((call("gt", X, Literal(5, INT)), i), (call("ge", D, Literal(5.0, DOUBLE)), d)):
         evaluate_mask(condition, lambda _, column=column: column, rows)
         fastest_s = min(_seconds(condition, column) for _ in range(5))
         # NumPy itself takes about 0.3 ns; the general kernels take more than 5.

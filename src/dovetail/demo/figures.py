@@ -90,6 +90,11 @@ class Figures:
             self.state_by_query[query["name"]] = query["state"]
             if series.total and not had_results:
                 self.note(elapsed_s, f"{query['name']} has its first results")
+        listed = {query["name"] for query in progress["queries"]}
+        for name, state in self.state_by_query.items():
+            # Progress names a dropped query only once, in a batch that nobody may have looked at.
+            if state == "running" and name not in listed:
+                self.state_by_query[name] = "dropped"
         self.shared_parts = (*_stores(progress), *_steps(progress))
         self._note_placed_queries(elapsed_s)
         return True

@@ -140,11 +140,14 @@ class _Show:
         shown_events, next_line_s = 0, PLAIN_LINE_EVERY_S
         for _ in self._looks():
             for event_s, text in self.figures.events[shown_events:]:
-                self.console.print(f"{event_s:5.1f} s  {text}", markup=False, highlight=False)
+                self._line(f"{event_s:5.1f} s  {text}")
             shown_events = len(self.figures.events)
             if self.elapsed_s >= next_line_s:
-                self.console.print(plain_line(self.figures, self.elapsed_s), markup=False, highlight=False)
+                self._line(plain_line(self.figures, self.elapsed_s))
                 next_line_s += PLAIN_LINE_EVERY_S
+
+    def _line(self, text: str) -> None:
+        self.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def _looks(self) -> Iterator[None]:
         """Yields whenever the screen may have changed, until the time is up or Ctrl-C was pressed."""
@@ -173,9 +176,7 @@ class _Show:
                 total = self.query_by_name[query.name].status.total_rows
                 self.console.print(f"\n{query.name} {query.about}: {total:,} results", style="bold", highlight=False)
                 self.console.print(self._sample(query))
-        self.console.print(
-            "\nNext: README.md shows the same from Python; `make bench` compares with Spark's own joins."
-        )
+        self._line("\nNext: README.md shows the same from Python; `make bench` compares with Spark's own joins.")
 
     def _sample(self, query: DemoQuery) -> Table:
         results = self.query_by_name[query.name].results()

@@ -9,7 +9,9 @@ from dovetail.core.errors import StoreError
 from dovetail.engine.coverage import StoreHistory
 from dovetail.engine.registry import QueryState, Registry
 from dovetail.engine.state import EngineState
+from dovetail.plan.affected_queries import queries_of_selection
 from dovetail.plan.shared_plan import SharedPlan
+from dovetail.plan.store_plan import StorePlan
 from dovetail.query.stream import Stream
 from dovetail.runtime.report import StreamCount, TaskReport
 from dovetail.store.bucket_file import BucketMeta
@@ -25,7 +27,8 @@ def finish_batch(
     registry = _with_results(before.registry, results_rows(results), failed)
     times = _max_times(before.max_time_us_by_stream, report.streams)
     state = replace(before, registry=registry, max_time_us_by_stream=times)
-    kept, dead, histories = _keep_and_expire(state, plan, streams, _merged(before.buckets, written, report))
+    buckets = _merged(before.buckets, written, report)
+    kept, dead, histories = _keep_and_expire(state, plan, streams, buckets, set(failed))
     state = replace(state, buckets=kept, histories=histories)
     dead_paths = [meta.path for meta in dead]
     dead_paths += [path for merge in report.merges for path in merge.replaced_paths]
@@ -79,7 +82,7 @@ def _merged(earlier: tuple[BucketMeta, ...], written: list[BucketMeta], report: 
 
 
 def _keep_and_expire(
-    state: EngineState, plan: SharedPlan, streams: Mapping[str, Stream], buckets: list[BucketMeta]
+    state: EngineState, plan: SharedPlan, streams: Mapping[str, Stream], buckets: list[BucketMeta], failed: set[str]
 ) -> tuple[tuple[BucketMeta, ...], list[BucketMeta], dict[str, StoreHistory]]:
     """Whole buckets go once no future row can meet any of their rows; a store goes with its last query."""
     watermarks = state.watermark_us_by_stream(streams)
@@ -92,7 +95,14 @@ def _keep_and_expire(
         kept += [meta for meta in own if meta not in gone]
         dead += gone
         history = state.histories.get(store.id, StoreHistory())
-        histories[store.id] = history.continued(store, state.batch).with_expired(gone)
+        histories[store.id] = history.continued(_decided(plan, store, failed), state.batch).with_expired(gone)
     planned = {store.id for store in plan.stores}
     dead += [meta for meta in buckets if meta.store not in planned]
     return tuple(kept), dead, histories
+
+
+def _decided(plan: SharedPlan, store: StorePlan, failed: set[str]) -> StorePlan:
+    """The store without selections that only failed queries ask: this batch's rows may lack their bits."""
+    asked_by = {selection: queries_of_selection(plan, store.id, selection) for selection in store.selections}
+    undecided = {selection for selection, queries in asked_by.items() if queries and queries <= failed}
+    return replace(store, selections=tuple(s for s in store.selections if s not in undecided))

@@ -8,7 +8,7 @@ So the rest of the front end knows one kind of relation only.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -45,24 +45,35 @@ class BoundRelation:
     def find(self, name: str) -> list[VisibleColumn]:
         return [column for column in self.columns if column.name.lower() == name.lower()]
 
-    def without(self, names: Iterable[str]) -> tuple[VisibleColumn, ...]:
-        hidden = {name.lower() for name in names}
-        return tuple(column for column in self.columns if column.name.lower() not in hidden)
-
 
 @dataclass(frozen=True)
 class Scope:
-    """The relations that an expression may speak of, in FROM order; `merged` are columns of JOIN USING."""
+    """The relations that an expression may speak of, in FROM order.
+
+    `shown` is what `*` gives and what names without a relation find: all columns of all relations,
+    except that JOIN USING shows its columns once and first.
+    """
 
     relations: tuple[BoundRelation, ...]
     source: SourceText
-    merged: tuple[VisibleColumn, ...] = ()
+    shown: tuple[VisibleColumn, ...] = ()
 
     def with_relation(self, relation: BoundRelation, where: str) -> Scope:
         if any(other.alias.lower() == relation.alias.lower() for other in self.relations):
             hint = f"give each its own alias, for example {relation.alias} AS {relation.alias}_2"
             raise SqlError(f"two relations are called {relation.alias!r}", where=where, hint=hint)
-        return replace(self, relations=(*self.relations, relation))
+        return replace(self, relations=(*self.relations, relation), shown=(*self.shown, *relation.columns))
+
+    def with_relation_using(self, relation: BoundRelation, names: Sequence[str], where: str) -> Scope:
+        """The scope after `JOIN relation USING (names)`: of each pair the left column is shown."""
+        merged = tuple(self.shown_as(name)[0] for name in names)
+        rest = (*self.shown, *relation.columns)
+        hidden = {name.lower() for name in names}
+        kept = tuple(column for column in rest if column.name.lower() not in hidden)
+        return replace(self.with_relation(relation, where), shown=(*merged, *kept))
+
+    def shown_as(self, name: str) -> list[VisibleColumn]:
+        return [column for column in self.shown if column.name.lower() == name.lower()]
 
     def resolve(self, node: exp.Column) -> Expression:
         """The expression behind a column reference: `x`, `r.x`, `w.start` or `r.w.start`."""
@@ -91,10 +102,7 @@ class Scope:
         return found
 
     def _unqualified(self, name: str) -> list[Expression]:
-        merged = [column.expression for column in self.merged if column.name.lower() == name.lower()]
-        if merged:
-            return merged[:1]
-        return [column.expression for relation in self.relations for column in relation.find(name)]
+        return [column.expression for column in self.shown_as(name)]
 
     def _named(self, alias: str) -> list[BoundRelation]:
         return [relation for relation in self.relations if relation.alias.lower() == alias.lower()]
@@ -116,9 +124,7 @@ class Scope:
                 aliases = [relation.alias for relation in self.relations]
                 raise UnknownName(f"unknown relation {alias!r}", where=where, hint=close_matches(alias, aliases))
             return named[0].columns
-        hidden = [column.name for column in self.merged]
-        rest = [column for relation in self.relations for column in relation.without(hidden)]
-        return (*self.merged, *rest)
+        return self.shown
 
 
 def _fields(structs: list[Expression], field: str) -> list[Expression]:
@@ -137,6 +143,10 @@ def close_matches(name: str, candidates: Iterable[str]) -> str:
         return f"did you mean {' or '.join(close)}?"
     shown = ", ".join(known[:20]) or "none"
     return f"there is: {shown}{', ...' if len(known) > 20 else ''}"
+
+
+def scope_of(relation: BoundRelation, source: SourceText) -> Scope:
+    return Scope((relation,), source, relation.columns)
 
 
 def find_stream(node: exp.Table, streams: Mapping[str, Stream], source: SourceText) -> Stream:

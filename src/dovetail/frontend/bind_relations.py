@@ -11,11 +11,11 @@ from dovetail.core.errors import QueryError, SqlError, TypeMismatch, Unsupported
 from dovetail.frontend.bind_expressions import ExpressionBinder
 from dovetail.frontend.bind_names import (
     BoundRelation,
-    Scope,
     VisibleColumn,
     alias_of,
     find_stream,
     relation_of_stream,
+    scope_of,
 )
 from dovetail.frontend.durations import DurationError, parse_duration
 from dovetail.frontend.output_names import name_of
@@ -80,7 +80,7 @@ class RelationBinder:
     def _select_over(self, select: exp.Select, inner: BoundRelation) -> BoundRelation:
         """`inner` as seen through a SELECT with an optional WHERE."""
         refuse_leftovers(select, ("expressions", "from_", "where"), self.source)
-        scope = Scope((inner,), self.source)
+        scope = scope_of(inner, self.source)
         binder = ExpressionBinder(scope, self.timezone)
         selection = [*conjuncts_of(inner.selection), *self._where(select, binder)]
         hop_window = inner.hop_window

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from dovetail.frontend.bind_expressions import ExpressionBinder, compare_expressions
-from dovetail.frontend.bind_names import Scope, VisibleColumn
+from dovetail.frontend.bind_names import BoundRelation, Scope, scope_of
 from dovetail.frontend.bind_relations import RelationBinder, select_item
 from dovetail.frontend.parse_sql import WITHIN_KEY, parse_sql
 from dovetail.frontend.source_text import SourceText
@@ -74,13 +74,13 @@ class _QueryReader:
         return [OutputColumn(column.name, column.expression) for column in columns]
 
     def _add_relation(self, node: exp.Expr) -> None:
-        self._refuse_nested_joins(node)
-        self.scope = self.scope.with_relation(self.relations.bind(node), self.source.where(node))
+        self.scope = self.scope.with_relation(self._bind_relation(node), self.source.where(node))
 
-    def _refuse_nested_joins(self, node: exp.Expr) -> None:
+    def _bind_relation(self, node: exp.Expr) -> BoundRelation:
         if node.args.get("joins"):
             hint = "write the joins one after another without parentheses"
             raise refuse("a join in parentheses", self.source.where(node), hint)
+        return self.relations.bind(node)
 
     def _join(self, join: exp.Join) -> None:
         refuse_leftovers(join, _JOIN_PARTS, self.source)
@@ -89,24 +89,25 @@ class _QueryReader:
             if word not in ("", "INNER", "CROSS"):
                 name, hint = HINT_BY_JOIN.get(word, (f"{word} JOIN", "use JOIN ... ON"))
                 raise refuse(name, self.source.where(join), hint)
-        self._add_relation(join.this)
-        for identifier in join.args.get("using") or []:
-            self._using(identifier)
+        names = join.args.get("using") or []
+        if names:
+            self._join_using(join.this, names)
+        else:
+            self._add_relation(join.this)
         if join.args.get("on") is not None:
             self._add_condition(join.args["on"])
 
-    def _using(self, identifier: exp.Expr) -> None:
+    def _join_using(self, node: exp.Expr, identifiers: list[exp.Expr]) -> None:
         """`USING (k)`: equal columns, shown once, as the one on the left."""
-        *before, joined = self.scope.relations
-        left_scope = Scope(tuple(before), self.source, self.scope.merged)
-        reference = exp.column(identifier.name)
-        reference.this.meta.update(identifier.meta)
-        left = left_scope.resolve(reference)
-        right = Scope((joined,), self.source).resolve(reference)
+        relation = self._bind_relation(node)
         binder = ExpressionBinder(self.scope, self.timezone)
-        self.conditions.extend(conjuncts_of(compare_expressions(binder, identifier, "eq", left, right)))
-        merged = [c for c in self.scope.merged if c.name.lower() != identifier.name.lower()]
-        self.scope = Scope(self.scope.relations, self.source, (*merged, VisibleColumn(identifier.name, left)))
+        for identifier in identifiers:
+            reference = exp.column(identifier.name)
+            reference.this.meta.update(identifier.meta)
+            left, right = self.scope.resolve(reference), scope_of(relation, self.source).resolve(reference)
+            self.conditions.extend(conjuncts_of(compare_expressions(binder, identifier, "eq", left, right)))
+        names = [identifier.name for identifier in identifiers]
+        self.scope = self.scope.with_relation_using(relation, names, self.source.where(node))
 
     def _add_condition(self, node: exp.Expr) -> None:
         # ON sees only the relations up to its join, WHERE sees all.

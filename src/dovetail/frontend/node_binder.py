@@ -29,8 +29,17 @@ COMPARISONS: dict[type[exp.Expr], str] = {
     exp.NullSafeEQ: "eq_null_safe",
     exp.NullSafeNEQ: "eq_null_safe",
 }
-_PREDICATES = (*COMPARISONS, exp.Between, exp.In, exp.Like, exp.ILike, exp.RegexpLike, exp.Escape, exp.Is)
-_UNPARENTHESIZED = (*_PREDICATES, exp.Not, exp.And, exp.Or)
+_PREDICATES: tuple[type[exp.Expr], ...] = (
+    *COMPARISONS,
+    exp.Between,
+    exp.In,
+    exp.Like,
+    exp.ILike,
+    exp.RegexpLike,
+    exp.Escape,
+    exp.Is,
+)
+_UNPARENTHESIZED: tuple[type[exp.Expr], ...] = (*_PREDICATES, exp.Not, exp.And, exp.Or)
 
 Reader = Callable[["NodeBinder", exp.Expr], Expression]
 

@@ -73,6 +73,9 @@ def _printed(node: exp.Expr) -> str | None:
         name = _infix(node, _SYMBOLS[type(node)])
     elif isinstance(node, exp.Neg):
         name = _printed_negative(node)
+    elif isinstance(node, exp.Not):
+        inner = _printed(node.this)
+        name = inner and f"(NOT {inner})"
     elif isinstance(node, exp.Anonymous) and str(node.this).lower() in _PLAIN_FUNCTIONS:
         parts = [_printed(arg) for arg in node.expressions]
         name = None if None in parts else f"{str(node.this).lower()}({', '.join(filter(None, parts))})"

@@ -47,8 +47,10 @@ def read_type(node: exp.Expr, place: exp.Expr, source: SourceText) -> SqlType:
     """The type after AS in a CAST."""
     name = node.this.name if hasattr(node.this, "name") else str(node.this)
     if name == "DECIMAL":
-        sizes = [int(size.name) for size in node.args.get("expressions") or []]
-        precision, scale = (*sizes, *_DEFAULT_DECIMAL[len(sizes) :])[:2]
+        texts = [size.name for size in node.args.get("expressions") or []]
+        if len(texts) > 2 or not all(text.isdecimal() for text in texts):
+            raise SqlError("a decimal takes digits and scale", where=source.where(place), hint="write DECIMAL(10, 2)")
+        precision, scale = (*map(int, texts), *_DEFAULT_DECIMAL[len(texts) :])
         try:
             return SqlType("decimal", precision, scale)
         except ValueError as error:

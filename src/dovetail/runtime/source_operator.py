@@ -96,36 +96,35 @@ class _Source:
         length = len(next(iter(columns.values())))
         masks = self._selection_masks(store, columns, length)
         if not store.keeps_all:
-            wanted = any_of(masks, length)
+            wanted = any_of(list(masks.values()), length)
             kept = int(wanted.sum())
             if kept < length:
                 keep = pa.array(wanted)
                 columns = {name: column.filter(keep) for name, column in columns.items()}
-                masks = [mask[wanted] for mask in masks]
+                masks = {name: mask[wanted] for name, mask in masks.items()}
                 times = times[wanted] if times is not None else None
                 length = kept
         if length == 0:
             return
         content = BucketContent(
             columns={name: columns[name] for name in store.columns},
-            selection_words=pack_masks(masks, length),
+            selection_words=pack_masks(list(masks.values()), length),
             indexes=self._indexes(store, columns, length),
             times=times,
             rows=length,
         )
-        self.written.append(self._write(store, content))
+        self.written.append(self._write(store, content, tuple(masks)))
 
-    def _selection_masks(self, store: StorePlan, columns: dict[str, pa.Array], length: int) -> list[Mask]:
-        masks = []
+    def _selection_masks(self, store: StorePlan, columns: dict[str, pa.Array], length: int) -> dict[str, Mask]:
+        """By selection; one that fails is left out, so that nobody takes its rows for refused ones later."""
+        masks = {}
         for selection in store.tested_selections:
             try:
-                mask = evaluate_mask(
+                masks[str(selection)] = evaluate_mask(
                     selection, lambda column: columns[column.name], length, timezone=self._task.timezone
                 )
             except EvaluationError as error:
                 self.report.fail(queries_of_selection(self._task.plan, store.id, selection), error)
-                mask = np.zeros(length, np.bool_)
-            masks.append(mask)
         return masks
 
     def _indexes(self, store: StorePlan, columns: dict[str, pa.Array], length: int) -> dict[str, BucketIndex]:
@@ -137,7 +136,7 @@ class _Source:
                 self.report.fail(queries_of_index(self._task.plan, store.id, index), error)
         return indexes
 
-    def _write(self, store: StorePlan, content: BucketContent) -> BucketMeta:
+    def _write(self, store: StorePlan, content: BucketContent, selections: tuple[str, ...]) -> BucketMeta:
         batch, attempt = self._task.batch, uuid4().hex[:12]
         return write_bucket(
             Path(self._task.root),
@@ -148,7 +147,7 @@ class _Source:
             upper_batch=batch,
             split=self._split,
             level=0,
-            selections=tuple(str(selection) for selection in store.tested_selections),
+            selections=selections,
             keeps_all=store.keeps_all,
         )
 

@@ -97,7 +97,7 @@ def run_case(case: EngineCase) -> CaseRun:
             for batch in range(len(case.batches)):
                 change_queries(session, case, batch, handles)
                 session.push(case.tables(batch), splits=case.splits)
-                for entry in session.progress["streams"]:
+                for entry in (session.progress or {})["streams"]:
                     late[entry["name"]].append(entry["lateRows"])
             runs = {name: _query_run(session, name, handle.status) for name, handle in handles.items()}
         finally:

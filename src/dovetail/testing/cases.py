@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -29,7 +30,10 @@ ARROW_TYPE_BY_KIND: dict[str, pa.DataType] = {
     "boolean": pa.bool_(),
     "date": pa.date32(),
     "timestamp": pa.timestamp("us", tz="UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
 }
+_INNERMOST_LIST = re.compile(r"\[[^\[\]{}\"]*(?:\"[^\"]*\"[^\[\]{}\"]*)*\]")
+"""For printing a row on a line."""
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 Row = tuple[Any, ...]
@@ -143,7 +147,9 @@ def keep_rows_in_time(case: EngineCase) -> KeptRows:
 
 
 def micros_of(moment: datetime.datetime) -> int:
-    return (moment - EPOCH) // datetime.timedelta(microseconds=1)
+    """Microseconds since the epoch; a moment without zone counts as UTC."""
+    zoned = moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)
+    return (zoned - EPOCH) // datetime.timedelta(microseconds=1)
 
 
 def moment_of(micros: int) -> datetime.datetime:
@@ -228,7 +234,8 @@ def case_to_json(case: EngineCase) -> str:
         "merge_fanout": case.merge_fanout,
         "max_pairs": case.max_pairs,
     }
-    return json.dumps(document, indent=1, ensure_ascii=False)
+    text = json.dumps(document, indent=1, ensure_ascii=False)
+    return _INNERMOST_LIST.sub(lambda match: " ".join(match[0].split()), text) + "\n"
 
 
 def case_from_json(text: str) -> EngineCase:
@@ -270,6 +277,6 @@ def _value_from_json(kind: str, value: Any) -> Any:
             return Decimal(value)
         case "date":
             return datetime.date.fromisoformat(value)
-        case "timestamp":
+        case "timestamp" | "timestamp_ntz":
             return datetime.datetime.fromisoformat(value)
     return value

@@ -130,6 +130,7 @@ def make_streams(rng: Random, limits: CaseLimits) -> tuple[tuple[StreamCase, ...
     first = rng.choice(FIRST_DOMAINS)
     second = rng.choice([name for name in POOLS if name != first])
     has_shared_names = rng.random() < 0.6
+    time_kind = "timestamp_ntz" if rng.random() < 0.1 else "timestamp"
     streams: list[StreamCase] = []
     domains: dict[tuple[str, str], str] = {}
     for number in range(1, rng.randint(1, limits.max_streams) + 1):
@@ -142,7 +143,7 @@ def make_streams(rng: Random, limits: CaseLimits) -> tuple[tuple[StreamCase, ...
             domains[name, stem + suffix] = domain
         columns += [(stem + suffix, rng.choice(kinds)) for stem, kinds in VALUE_COLUMNS if rng.random() < 0.5]
         has_time = number == 1 or rng.random() < 0.9
-        columns += [("ts" + suffix, "timestamp")] * has_time
+        columns += [("ts" + suffix, time_kind)] * has_time
         rng.shuffle(columns)
         lateness = rng.choice([0, 1, 2, 5]) * SECOND
         streams.append(StreamCase(name, tuple(columns), "ts" + suffix if has_time else None, lateness))
@@ -188,9 +189,12 @@ class _RowMaker:
         self.late_rows = late_rows
         self.step_us = step_us
         self.newest_us: int | None = None
+        self.has_zone = (stream.event_time, "timestamp") in stream.columns
         self.null_chance = {name: rng.choice([0.0, 0.0, 0.1, 0.3]) for name, _ in stream.columns}
         self.pools: dict[str, tuple[Any, ...]] = {}
         for name, kind in stream.columns:
+            if name == stream.event_time:
+                continue
             shared = pool_by_column.get((stream.name, name))
             pool = POOL_BY_KIND[kind] if shared is None else _as_kind(kind, shared)
             size = rng.randint(2, len(pool) if shared is None else min(4, len(pool)))
@@ -216,6 +220,12 @@ class _RowMaker:
         return self.rng.choice(self.pools[name])
 
     def _event_time(self, batch_us: int) -> datetime.datetime | None:
+        micros = self._event_time_us(batch_us)
+        if micros is None:
+            return None
+        return moment_of(micros) if self.has_zone else moment_of(micros).replace(tzinfo=None)
+
+    def _event_time_us(self, batch_us: int) -> int | None:
         rng = self.rng
         draw = rng.random()
         if draw < 0.03:
@@ -223,16 +233,16 @@ class _RowMaker:
         if draw < 0.15 and self.newest_us is not None:
             # The edge between late and in time, where expiry must not have taken a partner yet.
             watermark = self.newest_us - self.stream.lateness_us
-            return moment_of(watermark - 1 if self.late_rows and rng.random() < 0.3 else watermark)
+            return watermark - 1 if self.late_rows and rng.random() < 0.3 else watermark
         halves = rng.randint(0, max(0, self.step_us * 2 // SECOND - 1))
-        moment = batch_us + halves * SECOND // 2
+        micros = batch_us + halves * SECOND // 2
         if draw < 0.3:
-            moment -= rng.randint(0, self.stream.lateness_us * 2 // SECOND) * SECOND // 2
+            micros -= rng.randint(0, self.stream.lateness_us * 2 // SECOND) * SECOND // 2
         elif draw < 0.4 and self.late_rows:
-            moment -= self.stream.lateness_us + rng.choice([1, self.step_us, 3 * self.step_us])
+            micros -= self.stream.lateness_us + rng.choice([1, self.step_us, 3 * self.step_us])
         elif draw < 0.45:
-            moment += 1  # next to a bound
-        return moment_of(moment)
+            micros += 1  # next to a bound
+        return micros
 
 
 def _as_kind(kind: str, values: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -15,6 +15,7 @@ from random import Random
 
 NUMERIC_KINDS = ("smallint", "int", "bigint", "float", "double", "decimal")
 INTEGER_KINDS = ("smallint", "int", "bigint")
+TIME_KINDS = ("timestamp", "timestamp_ntz")
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,7 @@ class ScopeColumn:
     kind: str
     domain: str = ""
     is_event_time: bool = False
+    is_shifted_time: bool = False
 
 
 class ExpressionMaker:
@@ -151,7 +153,7 @@ class ExpressionMaker:
 
     def date(self, columns: Sequence[ScopeColumn]) -> SqlText:
         dates = [column for column in columns if column.kind == "date"]
-        moments = [column for column in columns if column.kind == "timestamp"]
+        moments = [column for column in columns if column.kind in TIME_KINDS]
         forms: list[Callable[[], SqlText]] = [lambda: sql("{}", self.literal("date"))]
         if dates:
             column = self.shape.choice(dates)
@@ -162,7 +164,7 @@ class ExpressionMaker:
         return self.shape.choice(forms)()
 
     def moment(self, columns: Sequence[ScopeColumn]) -> SqlText:
-        moments = [column for column in columns if column.kind == "timestamp"]
+        moments = [column for column in columns if column.kind in TIME_KINDS]
         if not moments:
             return sql("{}", self.literal("timestamp"))
         column = self.shape.choice(moments)
@@ -179,7 +181,8 @@ class ExpressionMaker:
         kinds = {column.kind for column in columns}
         groups = ["number"] * 3
         groups += ["string"] * 2 if "string" in kinds else []
-        groups += [kind for kind in ("date", "timestamp", "boolean") if kind in kinds]
+        groups += ["timestamp"] if kinds & set(TIME_KINDS) else []
+        groups += [kind for kind in ("date", "boolean") if kind in kinds]
         group = self.shape.choice(groups)
         return self.of_group(columns, group), group
 

@@ -136,6 +136,8 @@ class QueryMaker:
         relations = []
         for letter, stream in zip(ALIASES, chosen, strict=False):
             is_named_by_stream = chosen.count(stream) == 1 and shape.random() < 0.15
+            if window is not None and shape.random() < 0.1:
+                window = self._window()  # from here on: such windows are equal only by chance
             relation = self._relation(stream, stream.name if is_named_by_stream else letter, window)
             is_within = time_form == "within_each" and (not self.limits.full_history or shape.random() < 0.75)
             if is_within:
@@ -184,6 +186,11 @@ class QueryMaker:
             else:
                 items.append(sql(name))
             outer.append(replace(column, text=sql("{}.{}", alias, name)))
+        for column in inner:
+            if column.is_event_time and self.shape.random() < 0.2:
+                items.append(sql("{} - {} AS shifted", column.text, interval(self.constants.randint(1, 3) * SECOND)))
+                shifted = sql("{}.shifted", alias)
+                outer.append(ScopeColumn(shifted, column.kind, is_shifted_time=True))
         for position in range(self.shape.randint(0, 2)):
             value, group = self.expressions.value(inner)
             kind = {"number": "computed"}.get(group, group)
@@ -205,8 +212,9 @@ class QueryMaker:
             if shape.random() < 0.5:
                 one, other = other, one
             conditions += self._edge_keys(one, other)
-            if time_form == "hop" and one.window and other.window:
-                conditions.append(sql("{} = {}", one.window, other.window))
+            if time_form == "hop" and one.window and other.window and shape.random() < 0.95:
+                part = shape.choice(["{} = {}"] * 8 + ["{}.start = {}.start", "{0}.start = {1}.start AND {1} = {0}"])
+                conditions.append(sql(part, one.window, other.window))
         return conditions
 
     def _edge_keys(self, one: _Relation, other: _Relation) -> list[SqlText]:
@@ -245,8 +253,12 @@ class QueryMaker:
             if self.shape.random() < 0.5:
                 one, other = other, one
             if one.event_time and other.event_time and (not self.limits.full_history or self.shape.random() < 0.9):
-                bounds.append(self._time_bound(one.event_time, other.event_time))
+                bounds.append(self._time_bound(self._time_of(one), self._time_of(other)))
         return bounds
+
+    def _time_of(self, relation: _Relation) -> SqlText:
+        """The event time, or the column of a derived table that holds it shifted."""
+        return self.shape.choice([c.text for c in relation.columns if c.is_event_time or c.is_shifted_time])
 
     def _time_bound(self, x: SqlText, y: SqlText) -> SqlText:
         near = interval(self.constants.randint(0, 6) * SECOND // 2)
@@ -299,23 +311,26 @@ class QueryMaker:
     def _select_items(self, relations: tuple[_Relation, ...]) -> SqlText:
         shape = self.shape
         columns = [column for relation in relations for column in relation.columns]
-        if shape.random() < 0.12:
+        # A whole window over times without zone is refused in the output; its ends are not.
+        is_free = not any(c.kind == "window" for c in columns) or not any(c.kind == "timestamp_ntz" for c in columns)
+        if is_free and shape.random() < 0.12:
             return sql("*")
         items: list[SqlText] = []
         for position in range(shape.randint(1, 4)):
             draw = shape.random()
-            if draw < 0.1:
+            if is_free and draw < 0.1:
                 items.append(sql("{}.*", shape.choice(relations).alias))
             elif draw < 0.65:
                 column = shape.choice(columns)
-                items.append(self._window_part(column.text) if column.kind == "window" else column.text)
+                items.append(self._window_part(column.text, is_free) if column.kind == "window" else column.text)
             else:
                 items.append(sql("{} AS o{}", self.expressions.value(columns)[0], position))
         return join_sql(", ", items)
 
-    def _window_part(self, window: SqlText) -> SqlText:
+    def _window_part(self, window: SqlText, may_be_whole: bool) -> SqlText:
         start, end = sql("{}.start", window), sql("{}.end", window)
-        return self.shape.choice([window, start, replace(end, duckdb=f'{window.duckdb}."end"')])
+        whole = window if may_be_whole else start
+        return self.shape.choice([whole, start, replace(end, duckdb=f'{window.duckdb}."end"')])
 
     def _from_clause(
         self, relations: tuple[_Relation, ...], conditions: list[SqlText], may_use_using: bool

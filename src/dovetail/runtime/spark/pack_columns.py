@@ -81,9 +81,12 @@ def union_streams(frames: Mapping[str, DataFrame], packing: Packing) -> DataFram
     return union
 
 
-def repack(batch: DataFrame, whole: Packing, wanted: Packing) -> DataFrame:
-    """Only the wanted columns, in as few slots as they need."""
-    return batch.select(F.col(TAG), *(_slot(slot, whole, wanted) for slot in wanted.type_by_slot))
+def repacked_columns(whole: Packing, wanted: Packing) -> list[Column]:
+    """What to select of a batch to have only the wanted columns, in as few slots as they need.
+
+    Each call into Spark's expression builder crosses to the JVM, so this is made once per epoch, not per batch.
+    """
+    return [F.col(TAG), *(_slot(slot, whole, wanted) for slot in wanted.type_by_slot)]
 
 
 def _slot(slot: str, whole: Packing, wanted: Packing) -> Column:

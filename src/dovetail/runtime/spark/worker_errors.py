@@ -21,4 +21,4 @@ def own_error(error: Exception) -> Exception:
         return error
     kind = getattr(errors, raised[-1]["kind"], DovetailError)
     hint = _HINT.search(text, raised[-1].end())
-    return kind(raised[-1]["what"], hint=hint["hint"] if hint else None)  # type: ignore[no-any-return]
+    return kind(raised[-1]["what"], hint=hint["hint"] if hint else None)
