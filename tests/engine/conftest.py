@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +32,8 @@ class Bench:
             session.create_stream(name, SCHEMA, event_time="ts", lateness=lateness)
         return session
 
-    def push(self, session: LocalSession, *, splits: int = 1, **rows: list[Row]) -> None:
-        session.push({name: table_of(own) for name, own in rows.items()}, splits=splits)
+    def push(self, session: LocalSession, *, a: Sequence[Row] = (), b: Sequence[Row] = (), splits: int = 1) -> None:
+        session.push({"a": table_of(a), "b": table_of(b)}, splits=splits)
 
     def files(self, folder: str = "buckets") -> set[str]:
         return {path.relative_to(self.root).as_posix() for path in (self.root / folder).rglob("*") if path.is_file()}
@@ -43,7 +43,7 @@ class Bench:
             session.close()
 
 
-def table_of(rows: list[Row]) -> pa.Table:
+def table_of(rows: Sequence[Row]) -> pa.Table:
     moments = [EPOCH + datetime.timedelta(seconds=row[2]) for row in rows]
     columns = [[row[0] for row in rows], [row[1] for row in rows], moments]
     return pa.Table.from_arrays(

@@ -108,6 +108,8 @@ def test_a_merged_bucket_cannot_be_used_in_part() -> None:
     history = StoreHistory((replace(PLAIN, from_batch=3),))
     merged = replace(BUCKET, lower_batch=2, upper_batch=5)
     assert since(JOIN, history, buckets=(merged,)) == 6
+    assert since(JOIN, history, buckets=(replace(merged, upper_batch=3),)) == 4
+    assert since(JOIN, history, buckets=(replace(merged, upper_batch=2),)) == 3
     assert since(JOIN, history, buckets=(replace(merged, lower_batch=3),)) == 3
     assert since(JOIN, history, buckets=(replace(merged, store="other"),)) == 3
 

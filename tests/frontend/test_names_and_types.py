@@ -73,6 +73,19 @@ def test_type_mismatch_names_the_cast_to_write(streams, text, what, hint):
     assert caught.value.where.startswith("line 1, column ")
 
 
+@pytest.mark.parametrize(
+    ("item", "what"),
+    [
+        ("CAST(a.x AS DECIMAL((12, 3)))", "a decimal takes digits and scale"),
+        ("CAST(a.x AS DECIMAL(39, 3))", "no such decimal"),
+        ("a.ts + INTERVAL '1 02' DAY TO", "TO"),
+    ],
+)
+def test_damaged_types_and_intervals_are_refused(streams, item, what):
+    with pytest.raises(SqlError, match=what):
+        compile_sql(f"SELECT a.x FROM a JOIN b ON a.k = b.k WHERE {item}", streams)
+
+
 def test_two_relations_of_one_name_need_aliases(streams):
     with pytest.raises(SqlError, match="two relations are called 'a'"):
         compile_sql("SELECT a.x FROM a JOIN a ON a.k = a.k", streams)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import time
+from collections.abc import Callable
 from decimal import Decimal
 
 import numpy as np
@@ -239,18 +240,23 @@ def test_types_that_streams_cannot_have_are_refused_with_a_hint(data_type):
     assert caught.value.hint
 
 
-def test_comparison_with_a_constant_costs_nanoseconds_a_row():
-    rows = 2_000_000
-    i = pa.array(np.arange(rows, dtype=np.int32))
-    d = pa.array(np.arange(rows, dtype=np.float64))
-    for condition, column in ((call("gt", X, Literal(5, INT)), i), (call("ge", D, Literal(5.0, DOUBLE)), d)):
-        evaluate_mask(condition, lambda _, column=column: column, rows)
-        fastest_s = min(_seconds(condition, column) for _ in range(5))
-        # NumPy itself takes about 0.3 ns; the general kernels take more than 5.
-        assert fastest_s / rows < 4e-9
+def test_comparison_with_a_constant_takes_hardly_longer_than_numpy():
+    # Measured by turns, so that a busy machine slows both; the general kernels take ten times as long and more.
+    whole, fractional = np.arange(2_000_000, dtype=np.int32), np.arange(2_000_000, dtype=np.float64)
+    cases = ((call("gt", X, Literal(5, INT)), whole), (call("ge", D, Literal(5.0, DOUBLE)), fractional))
+    for condition, numbers in cases:
+        column = pa.array(numbers)
+        pairs = [
+            (
+                _seconds(lambda n=numbers: n > 5),
+                _seconds(lambda c=condition, a=column: evaluate_mask(c, lambda _: a, len(a))),
+            )
+            for _ in range(15)
+        ]
+        assert min(ours for _, ours in pairs) < 5 * min(plain for plain, _ in pairs)
 
 
-def _seconds(condition: Expression, column: pa.Array) -> float:
+def _seconds(action: Callable[[], object]) -> float:
     started = time.perf_counter()
-    evaluate_mask(condition, lambda _: column, len(column))
+    action()
     return time.perf_counter() - started

@@ -91,11 +91,12 @@ def test_a_leg_carries_what_its_query_alone_asks(live: MakeQuery) -> None:
     assert [str(residual) for residual in leg.residuals] == ["lt(m0.v, m1.v)"]
 
 
-def test_a_residual_waits_for_its_last_member(live: MakeQuery) -> None:
-    (node,) = trees_of(live("q", f"{LONG} AND r.v < t.v"))["r"].children
+@pytest.mark.parametrize(("start", "expected"), [("r", "lt(m0.v, m2.v)"), ("s", "lt(m1.v, m2.v)")])
+def test_a_residual_waits_for_its_last_member(live: MakeQuery, start: str, expected: str) -> None:
+    (node,) = trees_of(live("q", f"{LONG} AND r.v < t.v"))[start].children
     assert node.legs[0].residuals == ()
     (child,) = node.children
-    assert [str(residual) for residual in child.legs[0].residuals] == ["lt(m0.v, m2.v)"]
+    assert [str(residual) for residual in child.legs[0].residuals] == [expected]
 
 
 def test_implied_bounds_prune_hops_that_the_query_does_not_bound(live: MakeQuery) -> None:

@@ -11,7 +11,9 @@ from dovetail.query.time_closure import UpperByPair, close_time_bounds
 NAMES = "abcd"
 PAIRS = st.sampled_from([(x, y) for x in NAMES for y in NAMES if x != y])
 # Not negative: bounds that contradict each other have no shortest path.
-BOUNDS = st.lists(st.builds(lambda pair, upper: TimeBound(*pair, upper), PAIRS, st.integers(0, 20)), max_size=8)
+BOUNDS = st.lists(
+    st.builds(lambda pair, upper: TimeBound(pair[0], pair[1], upper), PAIRS, st.integers(0, 20)), max_size=8
+)
 
 
 def shortest_paths(bounds: list[TimeBound]) -> UpperByPair:
@@ -19,10 +21,7 @@ def shortest_paths(bounds: list[TimeBound]) -> UpperByPair:
     best: UpperByPair = {}
     for length in (2, 3, 4):
         for path in permutations(NAMES, length):
-            steps = [
-                [b.upper_us for b in bounds if (b.earlier, b.later) == pair]
-                for pair in pairwise(path)
-            ]
+            steps = [[b.upper_us for b in bounds if (b.earlier, b.later) == pair] for pair in pairwise(path)]
             if all(steps):
                 total = sum(map(min, steps))
                 pair = (path[0], path[-1])

@@ -18,7 +18,7 @@ BATCHES = 120
 ROWS_PER_BATCH = 6
 SECOND = 1_000_000
 STREAMS = tuple(
-    StreamCase(name, (("k", "int"), ("v", "int"), ("ts", "timestamp")), "ts", 1 * SECOND) for name in ("clicks", "views")
+    StreamCase(name, (("k", "int"), ("v", "int"), ("ts", "timestamp")), "ts", SECOND) for name in ("clicks", "views")
 )
 INTERVAL_JOIN = (
     "SELECT a.k, a.v, b.v FROM clicks a JOIN views b ON a.k = b.k"

@@ -62,7 +62,8 @@ class _QueryReader:
             refuse_leftovers(where, ("this",), self.source)
             self._add_condition(where.this)
         output = [column for item in select.expressions for column in self._output_columns(item)]
-        return to_join_query(self.scope, self.conditions, output, select.meta.get(WITHIN_KEY))
+        within_us = select.meta.get(WITHIN_KEY)
+        return to_join_query(self.scope, self.conditions, output, within_us=within_us, timezone=self.timezone)
 
     def _output_columns(self, item: exp.Expr) -> list[OutputColumn]:
         columns = select_item(item, ExpressionBinder(self.scope, self.timezone))

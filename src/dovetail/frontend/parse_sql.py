@@ -125,7 +125,9 @@ class DovetailSpark(Spark):
                 unit = self._curr.text
                 self._advance()
                 if self._match_text_seq("TO"):
-                    upper = self._curr.text if self._curr else ""
+                    if not self._curr:
+                        raise DurationError(f"an interval of {unit} TO nothing")
+                    upper = self._curr.text
                     self._advance()
                     return factor * parse_day_to_second(token.text, unit, upper)
                 return factor * parse_duration(f"{token.text} {unit}")

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dovetail.query.expression import Call, Column, Expression, Literal
+from dovetail.query.expression import Call, Column, Expression, Literal, walk
 from dovetail.query.join_query import TimeBound
-from dovetail.query.types import INTERVAL
+from dovetail.query.types import INTERVAL, TIMESTAMP
+
+DAY_US = 86_400_000_000
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,18 @@ def time_bounds_of(condition: Expression, event_time_by_alias: Mapping[str, Colu
     if condition.function in ("gt", "ge"):
         return (at_least,)
     return (at_most, at_least)
+
+
+def has_calendar_days(condition: Expression) -> bool:
+    """Whether it adds days to a timestamp: in a zone with summer time those are not all of 24 hours."""
+    return any(
+        isinstance(part, Call)
+        and part.function == "time_add"
+        and part.type == TIMESTAMP
+        and isinstance(part.args[1], Literal)
+        and abs(part.args[1].value) >= DAY_US
+        for part in walk(condition)
+    )
 
 
 def _time_sum(expression: Expression, event_time_by_alias: Mapping[str, Column | None]) -> TimeSum | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import permutations
 from typing import TypeVar
 
@@ -12,7 +12,7 @@ from sqlglot import exp
 from dovetail.core.errors import CrossProduct, QueryError, SqlError, UnsupportedSql
 from dovetail.frontend.bind_names import BoundRelation, Scope
 from dovetail.frontend.source_text import SourceText
-from dovetail.frontend.time_bounds import time_bounds_of
+from dovetail.frontend.time_bounds import DAY_US, has_calendar_days, time_bounds_of
 from dovetail.query.expression import TRUE, Call, Column, Expression, all_of, conjuncts_of, relations_of
 from dovetail.query.join_query import (
     MAX_RELATIONS,
@@ -23,6 +23,7 @@ from dovetail.query.join_query import (
     Relation,
     TimeBound,
 )
+from dovetail.query.time_text import has_offset
 
 _T = TypeVar("_T")
 
@@ -38,13 +39,19 @@ class _Conditions:
 
 
 def to_join_query(
-    scope: Scope, conditions: Sequence[Expression], output: Sequence[OutputColumn], within_us: int | None
+    scope: Scope,
+    conditions: Sequence[Expression],
+    output: Sequence[OutputColumn],
+    *,
+    within_us: int | None,
+    timezone: str,
 ) -> JoinQuery:
     source = scope.source
     event_time_by_alias = {relation.alias: _event_time(relation) for relation in scope.relations}
     sorted_conditions = _Conditions({r.alias: list(conjuncts_of(r.selection)) for r in scope.relations})
     for condition in conditions:
-        _sort_condition(condition, event_time_by_alias, sorted_conditions)
+        is_exact = not (has_offset(timezone) and has_calendar_days(condition))
+        _sort_condition(condition, event_time_by_alias, sorted_conditions, is_exact=is_exact)
     bounds = [
         *sorted_conditions.time_bounds,
         *_window_bounds(scope.relations, sorted_conditions.equalities, event_time_by_alias),
@@ -89,7 +96,13 @@ def _event_time(relation: BoundRelation) -> Column | None:
     return Column(relation.alias, name, sql_type) if name is not None and sql_type is not None else None
 
 
-def _sort_condition(condition: Expression, event_time_by_alias: dict[str, Column | None], result: _Conditions) -> None:
+def _sort_condition(
+    condition: Expression,
+    event_time_by_alias: dict[str, Column | None],
+    result: _Conditions,
+    *,
+    is_exact: bool,
+) -> None:
     if condition == TRUE:
         return
     aliases = relations_of(condition)
@@ -100,11 +113,14 @@ def _sort_condition(condition: Expression, event_time_by_alias: dict[str, Column
         result.selections_by_alias[next(iter(aliases))].append(condition)
     else:
         bounds = time_bounds_of(condition, event_time_by_alias)
+        if not is_exact:
+            # Days of 23 or 25 hours: the bound may only say when state can go, the condition decides.
+            bounds = tuple(replace(bound, upper_us=bound.upper_us + DAY_US) for bound in bounds)
         result.time_bounds.extend(bounds)
         if _is_equality(condition):
             assert isinstance(condition, Call)
             result.equalities.append(Equality(*condition.args))
-        elif not bounds:
+        elif not bounds or not is_exact:
             result.residuals.append(condition)
 
 

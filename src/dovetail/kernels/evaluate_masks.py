@@ -32,9 +32,14 @@ _INTEGER_OPERATORS: dict[str, _Operator] = {
 # NaN is above every constant: `>` must hold for it, so it is the negation of `<=`, which never holds.
 _FLOATING_OPERATORS: dict[str, _Operator] = {
     **_INTEGER_OPERATORS,
-    "gt": lambda values, constant: np.logical_not(np.less_equal(values, constant)),
-    "ge": lambda values, constant: np.logical_not(np.less(values, constant)),
+    "gt": lambda values, constant: _inverted(np.less_equal(values, constant)),
+    "ge": lambda values, constant: _inverted(np.less(values, constant)),
 }
+
+
+def _inverted(mask: Mask) -> Mask:
+    """In place: a second array of this size costs more than the comparison."""
+    return np.invert(mask, out=mask)
 
 
 def mask_of(expression: Expression) -> MaskKernel:

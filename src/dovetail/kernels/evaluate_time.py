@@ -9,8 +9,9 @@ import pyarrow.compute as pc
 
 from dovetail.kernels.arrow_types import arrow_type
 from dovetail.kernels.evaluate_rows import Rows, Value, fail
-from dovetail.kernels.evaluate_zone import from_local, has_offset, micros_of, to_local
+from dovetail.kernels.evaluate_zone import from_local, micros_of, to_local
 from dovetail.query.expression import Call, Literal
+from dovetail.query.time_text import has_offset
 
 Function = Callable[[list[Value], Call, Rows], Value]
 

@@ -14,17 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dovetail.kernels.evaluate_rows import Value, from_numbers, numbers, valid_mask
-from dovetail.query.time_text import zone_of
+from dovetail.query.time_text import has_offset, zone_of
 
-_UTC_NAMES = ("UTC", "Etc/UTC", "GMT", "Z", "+00:00")
 _LAST_LISTED_US = 2_114_380_800_000_000  # 2037-01-01
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICROSECOND = datetime.timedelta(microseconds=1)
-
-
-def has_offset(timezone: str) -> bool:
-    """Whether local time may differ from UTC."""
-    return timezone not in _UTC_NAMES
 
 
 def micros_of(value: Value) -> Value:

@@ -20,6 +20,18 @@ def queries_of_selection(plan: SharedPlan, store: str, selection: Expression) ->
     return queries
 
 
+def selections_of_queries(plan: SharedPlan, store: str, queries: set[str]) -> set[Expression]:
+    """What these queries ask of rows of this store."""
+    selections: set[Expression] = set()
+    for tree in plan.trees:
+        if tree.start == store:
+            selections |= {leg.selection for leg in tree.legs if leg.query in queries}
+        for node in tree.walk():
+            if node.step.target == store:
+                selections |= {leg.selection for leg in node.legs if leg.query in queries}
+    return selections
+
+
 def queries_of_index(plan: SharedPlan, store: str, index: IndexPlan) -> set[str]:
     """The queries that probe this index, or probe others in its order."""
     queries: set[str] = set()

@@ -23,6 +23,14 @@ _TIMESTAMP = re.compile(
 _OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::(\d{1,2})(?::(\d{1,2}))?)?", re.ASCII)
 
 
+_UTC_NAMES = ("UTC", "Etc/UTC", "GMT", "Z", "+00:00")
+
+
+def has_offset(timezone: str) -> bool:
+    """Whether local time may differ from UTC."""
+    return timezone not in _UTC_NAMES
+
+
 class TimeTextError(ValueError):
     """A text that is no such date or timestamp."""
 

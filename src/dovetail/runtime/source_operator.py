@@ -21,8 +21,9 @@ from dovetail.core.errors import EvaluationError
 from dovetail.kernels.evaluate import evaluate_mask
 from dovetail.kernels.expand_windows import expand_windows
 from dovetail.kernels.select_rows import Mask, any_of, pack_masks
-from dovetail.plan.affected_queries import queries_of_index, queries_of_selection
-from dovetail.plan.store_plan import StorePlan
+from dovetail.plan.affected_queries import queries_of_index, queries_of_selection, selections_of_queries
+from dovetail.plan.store_plan import IndexPlan, StorePlan
+from dovetail.query.expression import TRUE
 from dovetail.query.join_query import WINDOW_END, WINDOW_START
 from dovetail.query.stream import Stream
 from dovetail.runtime.batch_task import BatchTask
@@ -109,7 +110,7 @@ class _Source:
         content = BucketContent(
             columns={name: columns[name] for name in store.columns},
             selection_words=pack_masks(list(masks.values()), length),
-            indexes=self._indexes(store, columns, length),
+            indexes=self._indexes(store, columns, masks, length),
             times=times,
             rows=length,
         )
@@ -127,14 +128,35 @@ class _Source:
                 self.report.fail(queries_of_selection(self._task.plan, store.id, selection), error)
         return masks
 
-    def _indexes(self, store: StorePlan, columns: dict[str, pa.Array], length: int) -> dict[str, BucketIndex]:
+    def _indexes(
+        self, store: StorePlan, columns: dict[str, pa.Array], masks: dict[str, Mask], length: int
+    ) -> dict[str, BucketIndex]:
         indexes = {}
         for index in store.indexes:
             try:
                 indexes[index.id] = build_index(index, lambda c: columns[c.name], length, self._task.timezone)
-            except EvaluationError as error:
-                self.report.fail(queries_of_index(self._task.plan, store.id, index), error)
+            except EvaluationError:
+                guarded = self._guarded_index(store, index, columns, masks)
+                if guarded is not None:
+                    indexes[index.id] = guarded
         return indexes
+
+    def _guarded_index(
+        self, store: StorePlan, index: IndexPlan, columns: dict[str, pa.Array], masks: dict[str, Mask]
+    ) -> BucketIndex | None:
+        """Only the rows that some query with this key wants: its selection may guard the key from failing."""
+        queries = queries_of_index(self._task.plan, store.id, index)
+        selections = selections_of_queries(self._task.plan, store.id, queries)
+        guards = [masks[str(selection)] for selection in selections if str(selection) in masks]
+        length = len(next(iter(columns.values())))
+        wanted = np.ones(length, np.bool_) if TRUE in selections else any_of(guards, length)
+        kept = {name: column.filter(pa.array(wanted)) for name, column in columns.items()}
+        try:
+            found = build_index(index, lambda c: kept[c.name], int(wanted.sum()), self._task.timezone)
+        except EvaluationError as error:
+            self.report.fail(queries, error)
+            return None
+        return BucketIndex(found.codes, np.flatnonzero(wanted)[found.rows].astype(np.uint32))
 
     def _write(self, store: StorePlan, content: BucketContent, selections: tuple[str, ...]) -> BucketMeta:
         batch, attempt = self._task.batch, uuid4().hex[:12]

@@ -36,8 +36,7 @@ class FileStreams:
             (folder / stream.name).mkdir(parents=True, exist_ok=True)
 
     def frame(self, stream: StreamCase) -> DataFrame:
-        schema = self._spark.createDataFrame(stream.table(())).schema
-        reader = self._spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
+        reader = self._spark.readStream.schema(_ddl(stream)).option("maxFilesPerTrigger", 1)
         return reader.parquet(str(self._folder / stream.name))
 
     def add_batch(self, batch: int) -> None:
@@ -69,8 +68,13 @@ class SparkBatchOracle:
             return Counter()
         for stream in self._case.streams:
             table = rows_between(stream, self._kept, since, until)
-            self._spark.createDataFrame(table).createOrReplaceTempView(stream.name)
+            self._spark.createDataFrame(table, _ddl(stream)).createOrReplaceTempView(stream.name)
         return answers_of_table(self._spark.sql(sql).toArrow())
+
+
+def _ddl(stream: StreamCase) -> str:
+    """The stream's columns as Spark declares them."""
+    return ", ".join(f"{name} {'decimal(10,2)' if kind == 'decimal' else kind}" for name, kind in stream.columns)
 
 
 def with_row_ids(case: EngineCase) -> EngineCase:
