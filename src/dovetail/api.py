@@ -166,7 +166,7 @@ class Session:
         self._pipeline.process_all_available()
 
     def stop(self) -> None:
-        """End the session. A batch under way is not committed and runs again after the next start."""
+        """End the session. A batch under way either still commits or runs again after the next start, never both."""
         self._pipeline.stop()
         self._is_stopped = True
         self._engine.close()

@@ -99,6 +99,12 @@ def test_a_store_that_the_plan_has_not_does_not_merge() -> None:
     assert choose_merges(plan_of("t"), buckets_of([0] * 4)) == ()
 
 
+def test_merged_buckets_do_not_grow_past_what_one_string_array_holds() -> None:
+    huge = [replace(meta, size_bytes=250 << 20) for meta in buckets_of([0] * 6)]
+    assert chosen(choose_merges(plan_of(), huge)) == [[0, 1, 2, 3]]
+    assert choose_merges(plan_of(), [replace(meta, size_bytes=300 << 20) for meta in huge]) == ()
+
+
 def test_merged_buckets_do_not_grow_past_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_MERGED_ROWS", 45)
     assert chosen(choose_merges(plan_of(), buckets_of([0] * 6))) == [[0, 1, 2, 3]]

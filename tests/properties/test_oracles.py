@@ -11,7 +11,7 @@ from dovetail.testing.asserts import assert_same_answers
 from dovetail.testing.generators import random_case
 from dovetail.testing.oracle import DuckDbOracle, NestedLoopOracle
 
-CASE_COUNT = int(os.environ.get("DOVETAIL_CASES", "800")) // 5
+CASE_COUNT = int(os.environ.get("DOVETAIL_CASES", "600")) // 5
 FIRST_SEED = int(os.environ.get("DOVETAIL_SEED", "0")) + 1_000_000
 CHUNKS = 10
 

@@ -31,7 +31,7 @@ from dovetail.testing.generators import (
     split_again,
 )
 
-CASE_COUNT = int(os.environ.get("DOVETAIL_CASES", "800"))
+CASE_COUNT = int(os.environ.get("DOVETAIL_CASES", "600"))
 FIRST_SEED = int(os.environ.get("DOVETAIL_SEED", "0"))
 CHUNKS = 10
 SEEDS_DIR = Path(__file__).parent.parent / "seeds"

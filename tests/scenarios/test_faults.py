@@ -17,7 +17,7 @@ from dovetail.testing.generators import CaseLimits, random_case
 from dovetail.testing.oracle import DuckDbOracle
 
 LIMITS = CaseLimits(max_streams=3, max_queries=5)
-FAULT_CASES = int(os.environ.get("DOVETAIL_CASES", "800")) // 10
+FAULT_CASES = int(os.environ.get("DOVETAIL_CASES", "600")) // 10
 CHUNKS = 10
 
 

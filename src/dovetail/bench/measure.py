@@ -26,7 +26,7 @@ class RunTime:
 
 @dataclass(frozen=True)
 class Timing:
-    """Repeats of one run; the best counts, for every system alike, and the spread is reported beside it."""
+    """Repeats of one run; the best counts, and the spread (its length: the number of repeats) is reported beside it."""
 
     runs: tuple[RunTime, ...]
 

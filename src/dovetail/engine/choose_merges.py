@@ -10,6 +10,8 @@ from dovetail.store.bucket_file import BucketMeta
 
 MERGE_FANOUT = 4
 MAX_MERGED_ROWS = 16_000_000
+# A string column holds at most 2 GiB in one Arrow array.
+MAX_MERGED_BYTES = 1 << 30
 
 
 def choose_merges(plan: SharedPlan, buckets: Iterable[BucketMeta], fanout: int = MERGE_FANOUT) -> tuple[MergeTask, ...]:
@@ -46,6 +48,8 @@ def _may_extend(run: list[BucketMeta], meta: BucketMeta, first_batches: set[int]
     if run[-1].level != meta.level or run[-1].layout != meta.layout:
         return False
     if sum(known.rows for known in run) + meta.rows > MAX_MERGED_ROWS:
+        return False
+    if sum(known.size_bytes for known in run) + meta.size_bytes > MAX_MERGED_BYTES:
         return False
     # A query that may only use rows from some batch on tells rows by bucket: no bucket may straddle it.
     return not any(run[0].lower_batch < batch <= meta.upper_batch for batch in first_batches)

@@ -93,25 +93,7 @@ class ExpressionMaker:
         if numeric:
             column = shape.choice(numeric)
             forms += [lambda: column.text] * 4
-            if depth:
-                forms += [
-                    lambda: sql("{} + {}", column.text, self.literal("int")),
-                    lambda: sql("({} - {})", column.text, self.number(columns, depth - 1)),
-                    lambda: sql("{} * {}", column.text, self.constants.randint(1, 3)),
-                    lambda: sql("abs({})", column.text),
-                    lambda: sql("(- {})", column.text),
-                    lambda: sql("coalesce({}, {})", column.text, self.literal(column.kind)),
-                    lambda: sql("nullif({}, {})", column.text, self.literal(column.kind)),
-                    lambda: sql("greatest({}, {})", column.text, self.literal(column.kind)),
-                    lambda: sql("least({}, {})", column.text, self.literal(column.kind)),
-                    lambda: sql(
-                        "CASE WHEN {} THEN {} ELSE {} END",
-                        self.predicate(columns, 0),
-                        column.text,
-                        self.literal(column.kind),
-                    ),
-                    lambda: sql("CASE WHEN {} THEN {} END", self.predicate(columns, 0), column.text),
-                ]
+            forms += self._computed_numbers(column, columns, depth) if depth else []
         if integer and depth:
             whole = shape.choice(integer)
             forms += [
@@ -124,6 +106,28 @@ class ExpressionMaker:
         if dates:
             forms += [lambda: sql("{}({})", shape.choice(["year", "month", "day"]), shape.choice(dates).text)]
         return shape.choice(forms)()
+
+    def _computed_numbers(
+        self, column: ScopeColumn, columns: Sequence[ScopeColumn], depth: int
+    ) -> list[Callable[[], SqlText]]:
+        return [
+            lambda: sql("{} + {}", column.text, self.literal("int")),
+            lambda: sql("({} - {})", column.text, self.number(columns, depth - 1)),
+            lambda: sql("{} * {}", column.text, self.constants.randint(1, 3)),
+            lambda: sql("abs({})", column.text),
+            lambda: sql("(- {})", column.text),
+            lambda: sql("coalesce({}, {})", column.text, self.literal(column.kind)),
+            lambda: sql("nullif({}, {})", column.text, self.literal(column.kind)),
+            lambda: sql("greatest({}, {})", column.text, self.literal(column.kind)),
+            lambda: sql("least({}, {})", column.text, self.literal(column.kind)),
+            lambda: sql(
+                "CASE WHEN {} THEN {} ELSE {} END",
+                self.predicate(columns, 0),
+                column.text,
+                self.literal(column.kind),
+            ),
+            lambda: sql("CASE WHEN {} THEN {} END", self.predicate(columns, 0), column.text),
+        ]
 
     def text(self, columns: Sequence[ScopeColumn], depth: int = 1) -> SqlText:
         texts = [column for column in columns if column.kind == "string"]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,8 @@ RunBatch = Callable[[int, Callable[[BatchTask], list[Message]]], bool]
 
 AVAILABLE_NOW = "available_now"
 _ARROW_ROWS = 1 << 17
+_FILE_MANAGER_KEY = "spark.sql.streaming.checkpointFileManagerClass"
+_PLAIN_FILE_MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,8 @@ class SparkPipeline:
         writer = union_streams(frames, packing).writeStream.foreachBatch(self._run_batch)
         writer = writer.option("checkpointLocation", str(spark_dir(self._root)))
         self._failure = None
-        self._streaming = _with_trigger(writer, trigger).queryName("dovetail").start()
+        with _plain_file_manager(self._spark):
+            self._streaming = _with_trigger(writer, trigger).queryName("dovetail").start()
 
     def await_termination(self, timeout: float | None) -> bool:
         streaming = self._running()
@@ -128,6 +132,24 @@ class SparkPipeline:
         broadcast = self._spark.sparkContext.broadcast((task.plan, task.streams))
         self._worker_plan = _WorkerPlan(task.plan.epoch, broadcast, packing, repacked_columns(whole, packing))
         return self._worker_plan
+
+
+@contextmanager
+def _plain_file_manager(spark: SparkSession) -> Iterator[None]:
+    """While the streaming query starts, let Spark write its own checkpoint by plain file operations.
+
+    The default manager forks a `chmod` or `readlink` process for every small file on a local filesystem, which
+    costs a tiny batch most of its time. A rename on a mounted filesystem is atomic either way. A choice of the
+    user's own stands.
+    """
+    if spark.conf.get(_FILE_MANAGER_KEY, None) is not None:
+        yield
+        return
+    spark.conf.set(_FILE_MANAGER_KEY, _PLAIN_FILE_MANAGER)
+    try:
+        yield
+    finally:
+        spark.conf.unset(_FILE_MANAGER_KEY)
 
 
 def _wanted_columns(task: BatchTask) -> Mapping[str, list[str]]:

@@ -1,0 +1,22 @@
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from dovetail.core.errors import BucketMissing, DovetailError, StoreError, UnknownName
+
+ERROR = UnknownName("no column 'x'", where="line 1, column 8", hint="one of: k, v")
+
+
+def test_the_text_says_what_where_and_what_to_do_instead() -> None:
+    assert str(ERROR) == "no column 'x'\n  at: line 1, column 8\n  instead: one of: k, v"
+    assert str(StoreError("broken")) == "broken"
+
+
+@pytest.mark.parametrize("error", [ERROR, BucketMissing("gone"), DovetailError("x", hint="y")])
+def test_an_error_survives_the_way_from_a_worker(error: DovetailError) -> None:
+    back = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own bytes
+    assert type(back) is type(error)
+    assert (back.what, back.where, back.hint) == (error.what, error.where, error.hint)
+    assert str(back) == str(error)

@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+from dovetail.core.errors import EvaluationError
+from dovetail.runtime.report import MergedBuckets, StepCount, StreamCount, TaskReport
+from dovetail.store.bucket_file import BucketMeta
+from dovetail.store.manifest import ResultFile
+
+BUCKET = BucketMeta("s", "p", 0, 3, 1, 1, 9, 8, 7, None, 5, ("k",), ("v > 1",), False, (("[k]", 9),))
+
+
+def test_a_report_survives_the_way_to_the_driver() -> None:
+    report = TaskReport(
+        streams=[StreamCount("a", 3, 1, None)],
+        steps=[StepCount("a#1", 1, 2, 3)],
+        results=[ResultFile("q#1", "p", 1, 2)],
+        merges=[MergedBuckets(BUCKET, ("x", "y"))],
+        seconds_by_part={"hop 1": 0.5},
+    )
+    report.fail({"q#1"}, EvaluationError("division by zero", hint="guard it"))
+    assert TaskReport.from_bytes(report.to_bytes()) == report
+
+
+def test_the_first_failure_of_a_query_counts() -> None:
+    report = TaskReport()
+    report.fail({"q#1", "q#2"}, ValueError("first"))
+    report.fail({"q#2", "q#3"}, ValueError("second"))
+    assert [(failure.query, failure.error) for failure in report.failures] == [
+        ("q#1", "first"),
+        ("q#2", "first"),
+        ("q#3", "second"),
+    ]
+    assert report.failed_queries == {"q#1", "q#2", "q#3"}
