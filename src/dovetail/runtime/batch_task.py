@@ -20,7 +20,10 @@ class MergeTask:
 
 @dataclass(frozen=True)
 class BatchTask:
-    """A batch is a pure function of this record and the batch's rows. Streams are in the order of their tags."""
+    """A batch is a pure function of this record and the batch's rows. Streams are in the order of their tags.
+
+    `expected_rows` (the last batch's, None at first) only says how many tasks are worth their cost.
+    """
 
     root: str
     batch: int
@@ -31,3 +34,4 @@ class BatchTask:
     merges: tuple[MergeTask, ...]
     timezone: str
     max_pairs: int = 4_000_000
+    expected_rows: int | None = None

@@ -1,1 +1,1 @@
-"""The operators in one process, without Spark: for tests and for reading along."""
+"""The operators in one process: for tests, for small batches inside a single task, and for reading along."""

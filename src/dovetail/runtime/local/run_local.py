@@ -33,6 +33,11 @@ def run_local(
         rows = _rows_of_split(tables, split, splits)
         messages += run_task(lambda split=split, rows=rows: run_source(task, split, rows))  # type: ignore[misc]
     after_source()
+    return run_hops(task, messages, run_task)
+
+
+def run_hops(task: BatchTask, messages: list[Message], run_task: RunTask = run_once) -> list[Message]:
+    """All hops of a batch in this process."""
     for hop in range(1, task.plan.hop_count + 1):
         sent: list[Message] = []
         for partition in range(task.plan.placement.partition_count):

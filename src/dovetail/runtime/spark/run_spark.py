@@ -1,7 +1,11 @@
-"""Runs a batch's tasks as one Spark job: a source stage and one stage per hop, joined by exact exchanges."""
+"""Runs a batch's tasks as one Spark job: a source stage and one stage per hop, joined by exact exchanges.
+
+A batch that promises to be small runs as a single task.
+"""
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -10,8 +14,10 @@ from pyspark import Broadcast, TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 
+from dovetail.plan.shared_plan import SharedPlan
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.hop_operator import run_hop
+from dovetail.runtime.local.run_local import run_hops
 from dovetail.runtime.message import Kind, Message
 from dovetail.runtime.source_operator import run_source
 from dovetail.runtime.spark.pack_columns import Packing
@@ -23,6 +29,7 @@ MESSAGE_SCHEMA = StructType(
         StructField("payload", BinaryType(), False),
     ]
 )
+SMALL_BATCH_ROWS = 20_000
 _ARROW_SCHEMA = pa.schema([("target", pa.int32()), ("kind", pa.int32()), ("payload", pa.binary())])
 MapArrow = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -30,12 +37,30 @@ MapArrow = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 def run_spark(task: BatchTask, rows: DataFrame, packing: Packing, shared: Broadcast[Any]) -> list[Message]:
     """The batch's one action. `rows` is packed; `shared` holds what changes only with the plan."""
     slim = _without_plan(task)
+    if task.expected_rows is not None and task.expected_rows <= SMALL_BATCH_ROWS:
+        # A stage costs more than such a batch's work: one task does it all. A wrong guess costs time, nothing else.
+        messages = rows.coalesce(1).mapInArrow(_whole_function(slim, shared, packing), MESSAGE_SCHEMA)
+        return _collected(messages)
     partitions = task.plan.placement.partition_count
     messages = rows.mapInArrow(_source_function(slim, shared, packing), MESSAGE_SCHEMA)
     for hop in range(1, task.plan.hop_count + 1):
         exchanged = messages.repartitionById(partitions, messages["target"])
         messages = exchanged.mapInArrow(_hop_function(slim, shared, hop), MESSAGE_SCHEMA)
+    return _collected(messages)
+
+
+def _collected(messages: DataFrame) -> list[Message]:
     return [Message(row.target, Kind(row.kind), bytes(row.payload)) for row in messages.collect()]
+
+
+def _whole_function(slim: dict[str, Any], shared: Broadcast[Any], packing: Packing) -> MapArrow:
+    def whole(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        task = _with_plan(slim, shared)
+        rows = (part for batch in batches for part in packing.unpacked(batch))
+        yield from _to_batches(run_hops(task, list(run_source(task, _partition_id(), rows))))
+        _settling.after_task(task.plan)
+
+    return whole
 
 
 def _source_function(slim: dict[str, Any], shared: Broadcast[Any], packing: Packing) -> MapArrow:
@@ -43,6 +68,7 @@ def _source_function(slim: dict[str, Any], shared: Broadcast[Any], packing: Pack
         task = _with_plan(slim, shared)
         rows = (part for batch in batches for part in packing.unpacked(batch))
         yield from _to_batches(run_source(task, _partition_id(), rows))
+        _settling.after_task(task.plan)
 
     return source
 
@@ -51,6 +77,7 @@ def _hop_function(slim: dict[str, Any], shared: Broadcast[Any], hop: int) -> Map
     def probe(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task = _with_plan(slim, shared)
         yield from _to_batches(run_hop(task, _partition_id(), hop, _from_batches(batches)))
+        _settling.after_task(task.plan)
 
     return probe
 
@@ -63,6 +90,31 @@ def _without_plan(task: BatchTask) -> dict[str, Any]:
 def _with_plan(slim: dict[str, Any], shared: Broadcast[Any]) -> BatchTask:
     plan, streams = shared.value
     return BatchTask(plan=plan, streams=streams, **slim)
+
+
+class _Settling:
+    """Keeps the garbage collector away from what stays: modules, compiled kernels, the plan.
+
+    Between two tasks a PySpark worker runs a full collection. Over all that we import it takes longer than a whole
+    tiny batch; frozen objects are not looked at. What is loaded comes with the first tasks of a plan, so those
+    freeze, ever more rarely; what a task makes later is collected as ever.
+    """
+
+    def __init__(self) -> None:
+        self._plan: SharedPlan | None = None
+        self._tasks = 0
+
+    def after_task(self, plan: SharedPlan) -> None:
+        if plan is not self._plan:
+            self._plan, self._tasks = plan, 0
+        self._tasks += 1
+        is_power_of_two = self._tasks & (self._tasks - 1) == 0
+        if is_power_of_two:
+            gc.collect()
+            gc.freeze()
+
+
+_settling = _Settling()
 
 
 def _partition_id() -> int:
