@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from dovetail.core.errors import DovetailError
 
-DEFAULT_TIME_LIMIT_S = 900.0
+DEFAULT_TIME_LIMIT_S = 300.0
 QUICK_TIME_LIMIT_S = 20.0
 
 

@@ -7,6 +7,7 @@ bucket to bucket, so a table gives its place per (leg, bucket).
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,10 +45,14 @@ class LegBounds:
     upper: I64
 
 
-def bits_of_rows(selections: SelectionBits, refs: U64) -> U64:
-    """For each row the legs whose selection it passes."""
-    everyone = np.full(len(refs), (1 << len(selections.place)) - 1, np.uint64)
-    bits: U64 = _selected(everyone, refs, selections.place, selections.addresses)
+def bits_of_rows(places: Sequence[int], words_of: Callable[[int], U64], length: int) -> U64:
+    """For each of `length` rows the legs whose selection it passes; `words_of(n)` has the n-th word of every row."""
+    bits = np.zeros(length, np.uint64)
+    for leg, place in enumerate(places):
+        if place == ALL_PASS:
+            bits |= np.uint64(1 << leg)
+        elif place != NONE_PASS:
+            _add_bit(bits, words_of(place // 64), np.uint64(place % 64), np.uint64(leg))
     return bits
 
 
@@ -70,6 +75,12 @@ def rows_of_legs(bits: U64, leg_count: int) -> list[I64]:
     ends = np.cumsum(_count_bits(bits, leg_count))
     rows = _rows_by_bit(bits, ends - np.diff(ends, prepend=0), int(ends[-1]))
     return np.split(rows, ends[:-1])
+
+
+@njit(cache=True)
+def _add_bit(bits: Any, words: Any, place: Any, leg: Any) -> None:
+    for i in range(len(bits)):
+        bits[i] |= ((words[i] >> place) & np.uint64(1)) << leg
 
 
 @njit(cache=True)

@@ -48,9 +48,24 @@ def is_exact_type(arrow_type: pa.DataType) -> bool:
     return any(is_kind(arrow_type) for is_kind in _EXACT_KINDS)
 
 
-def first_code_of_group(group: int, group_count: int) -> int:
-    """The smallest code of a key group; of `group_count` it is one past the largest code there is."""
-    return group << (64 - (group_count.bit_length() - 1))
+@dataclass(frozen=True)
+class CodeRange:
+    """Codes from `lower` to below `upper`; the upper end of all codes is 2**64, which no code reaches."""
+
+    lower: int
+    upper: int
+
+    def slice_of(self, codes: U64) -> slice:
+        """Where ascending codes lie in the range."""
+        begin = int(np.searchsorted(codes, np.uint64(self.lower))) if self.lower else 0
+        end = int(np.searchsorted(codes, np.uint64(self.upper))) if self.upper < 1 << 64 else len(codes)
+        return slice(begin, end)
+
+
+def codes_of_groups(lower_group: int, upper_group: int, group_count: int) -> CodeRange:
+    """The codes of the key groups from `lower_group` to below `upper_group`."""
+    bits = group_count.bit_length() - 1
+    return CodeRange(lower_group << (64 - bits), upper_group << (64 - bits))
 
 
 def group_of_codes(codes: U64, group_count: int) -> npt.NDArray[np.int64]:

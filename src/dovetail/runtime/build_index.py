@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from dovetail.kernels.evaluate import evaluate
 from dovetail.kernels.hash_keys import hash_keys
+from dovetail.kernels.sort_codes import sort_codes
 from dovetail.plan.store_plan import IndexPlan
 from dovetail.query.expression import Column
 from dovetail.store.bucket_file import BucketIndex
@@ -20,9 +21,8 @@ def build_index(index: IndexPlan, column_of: ColumnOf, length: int, timezone: st
     """Rows by ascending code of their key; rows with a NULL in the key are left out."""
     keys = hash_keys([evaluate(key, column_of, length, timezone=timezone) for key in index.keys])
     if keys.valid_mask is None:
-        order = np.argsort(keys.codes)
-        return BucketIndex(keys.codes[order], order.astype(np.uint32))
+        codes, order = sort_codes(keys.codes)
+        return BucketIndex(codes, order.astype(np.uint32))
     valid_idx = np.flatnonzero(keys.valid_mask)
-    codes = keys.codes[valid_idx]
-    order = np.argsort(codes)
-    return BucketIndex(codes[order], valid_idx[order].astype(np.uint32))
+    codes, order = sort_codes(keys.codes[valid_idx])
+    return BucketIndex(codes, valid_idx[order].astype(np.uint32))

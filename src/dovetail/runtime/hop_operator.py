@@ -17,7 +17,7 @@ from dovetail.runtime.frame import Frame
 from dovetail.runtime.merge_operator import run_merge
 from dovetail.runtime.message import Kind, Message
 from dovetail.runtime.partial import Partial, receive_partials, send_partial
-from dovetail.runtime.probe_operator import ProbeOperator, slice_of_codes
+from dovetail.runtime.probe_operator import ProbeOperator
 from dovetail.runtime.report import TaskReport
 from dovetail.runtime.result_sink import ResultSink
 from dovetail.runtime.snapshot import StoreSnapshot, forget_buckets
@@ -106,18 +106,16 @@ class _Hop:
     def _start(self, tree: ProbeTree, node: ProbeNode, snapshot: StoreSnapshot, ordinal: int) -> Iterator[Partial]:
         """The new rows of one bucket in this partition's key groups, in the order of the node's key."""
         keys = tuple(rename_relations(key, {member_name(0): ROW}) for key in node.step.probe_keys)
-        index = snapshot.index(ordinal, IndexPlan(keys))
         start_legs = {(leg.query, leg.start): leg for leg in tree.legs}
         legs = tuple(start_legs[leg.query, leg.start] for leg in node.legs)
         words = [legs[begin : begin + LEGS_PER_WORD] for begin in range(0, len(legs), LEGS_PER_WORD)]
-        selections = [self._probe.selection_bits(tree.start, word) for word in words]
-        for lower_code, upper_code in self._probe.code_ranges:
-            entries = slice_of_codes(index.codes, lower_code, upper_code)
-            refs = snapshot.refs(ordinal, index.rows[entries])
-            if len(refs) == 0:
+        places = [self._probe.selection_bits(tree.start, word).place[:, ordinal].tolist() for word in words]
+        for codes in self._probe.code_ranges:
+            entries = snapshot.entries(ordinal, IndexPlan(keys), codes)
+            if len(entries.codes) == 0:
                 continue
-            bits = tuple(bits_of_rows(selection, refs) for selection in selections)
-            yield Partial(node.id, index.codes[entries], Frame((tree.start,), (refs,)), bits).wanted()
+            bits = tuple(bits_of_rows(place, entries.words, len(entries.codes)) for place in places)
+            yield Partial(node.id, entries.codes, Frame((tree.start,), (entries.refs,)), bits).wanted()
 
 
 def _collect(

@@ -24,7 +24,7 @@ from dovetail.kernels.check_legs import (
     rows_of_legs,
 )
 from dovetail.kernels.evaluate import evaluate, evaluate_mask
-from dovetail.kernels.hash_keys import first_code_of_group, hash_keys, is_exact_type
+from dovetail.kernels.hash_keys import codes_of_groups, hash_keys, is_exact_type
 from dovetail.kernels.match_keys import NO_TIMES, NULL_TIME, TimeIntervals, match_keys
 from dovetail.plan.probe_tree import Leg, ProbeNode, member_name
 from dovetail.plan.store_plan import ROW
@@ -37,11 +37,14 @@ from dovetail.runtime.partial import Partial
 from dovetail.runtime.report import StepCount, TaskReport
 from dovetail.runtime.result_sink import ResultSink
 from dovetail.runtime.snapshot import StoreSnapshot
+from dovetail.store.bucket_file import BucketMeta
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
 SendOn = Callable[[Partial], None]
 LegKey = tuple[str, int]
+_WORTH_A_COPY = 0.8
+"""Leaving probe rows out of a match pays for the copy only if enough of them go."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +77,7 @@ class ProbeOperator:
         self._complete_from = dict(task.plan.complete_from_by_query)
         placement = task.plan.placement
         self.code_ranges = [
-            (first_code_of_group(lower, placement.group_count), first_code_of_group(upper, placement.group_count))
-            for lower, upper in placement.group_ranges(partition)
+            codes_of_groups(lower, upper, placement.group_count) for lower, upper in placement.group_ranges(partition)
         ]
 
     def probe(self, node: ProbeNode, partial: Partial, hop: int) -> None:
@@ -120,21 +122,22 @@ class ProbeOperator:
         last = len(snapshot.metas) if node.step.visibility is Visibility.UP_TO_NOW else snapshot.current_from
         first_batch = min(self._complete_from[leg.query] for leg in node.legs)
         for ordinal in range(last):
-            if snapshot.metas[ordinal].lower_batch < first_batch:
+            meta = snapshot.metas[ordinal]
+            if meta.lower_batch < first_batch:
                 continue
-            index = snapshot.index(ordinal, node.step.index)
-            entry_times = snapshot.entry_times(ordinal, node.step.index) if needs_times else None
-            for lower_code, upper_code in self.code_ranges:
-                entries = slice_of_codes(index.codes, lower_code, upper_code)
-                rows = index.rows[entries]
-                times = None if entry_times is None else entry_times[entries]
-                for pairs in match_keys(
-                    partial.codes, index.codes[entries], intervals, times, max_pairs=self._task.max_pairs
-                ):
-                    refs = snapshot.refs(ordinal, rows[pairs.stored_idx])
-                    frame = partial.frame.take(pairs.probe_idx).joined(node.step.target, refs)
+            probing_idx, near = _near(intervals, meta)
+            if probing_idx is not None and len(probing_idx) == 0:
+                continue
+            probe_codes = partial.codes if probing_idx is None else partial.codes[probing_idx]
+            for codes in self.code_ranges:
+                entries = snapshot.entries(ordinal, node.step.index, codes)
+                times = entries.times(snapshot.event_time) if needs_times else None
+                for pairs in match_keys(probe_codes, entries.codes, near, times, max_pairs=self._task.max_pairs):
+                    probe_idx = pairs.probe_idx if probing_idx is None else probing_idx[pairs.probe_idx]
+                    refs = entries.refs[pairs.stored_idx]
+                    frame = partial.frame.take(probe_idx).joined(node.step.target, refs)
                     stored_times = NO_TIMES if times is None else times[pairs.stored_idx]
-                    yield self._confirmed(frame, pairs.probe_idx, stored_times, confirm)
+                    yield self._confirmed(frame, probe_idx, stored_times, confirm)
 
     def _confirmation(self, node: ProbeNode) -> Expression | None:
         """What must be evaluated because equal codes do not prove equal keys; None when they do."""
@@ -218,13 +221,6 @@ class ProbeOperator:
             self._send_on(partial)
 
 
-def slice_of_codes(codes: U64, lower_code: int, upper_code: int) -> slice:
-    """The entries with lower_code <= code < upper_code; the upper end of all codes does not fit in 64 bits."""
-    begin = int(np.searchsorted(codes, np.uint64(lower_code))) if lower_code else 0
-    end = int(np.searchsorted(codes, np.uint64(upper_code))) if upper_code < 1 << 64 else len(codes)
-    return slice(begin, end)
-
-
 def _loosest_bounds(node: ProbeNode) -> dict[tuple[int, int], int]:
     """(earlier, later) -> the largest bound among the legs, only where every leg has one."""
     by_leg = [{(bound.earlier, bound.later): bound.upper_us for bound in leg.bounds} for leg in node.legs]
@@ -252,6 +248,17 @@ def _loosest_intervals(node: ProbeNode, probing: FrameValues) -> TimeIntervals |
         if unknown.any():
             lower[unknown], upper[unknown] = 1, 0
     return TimeIntervals(lower, upper)
+
+
+def _near(intervals: TimeIntervals | None, meta: BucketMeta) -> tuple[I64 | None, TimeIntervals | None]:
+    """The probe rows that can meet rows of the bucket's time range (None: all), and their intervals."""
+    if intervals is None or meta.min_time_us is None or meta.max_time_us is None:
+        return None, intervals
+    near = (intervals.upper >= meta.min_time_us) & (intervals.lower <= meta.max_time_us)
+    idx = np.flatnonzero(near)
+    if len(idx) > _WORTH_A_COPY * len(near):
+        return None, intervals
+    return idx, TimeIntervals(intervals.lower[idx], intervals.upper[idx])
 
 
 def _leg_bounds(

@@ -18,6 +18,7 @@ from dovetail.core.errors import EvaluationError
 from dovetail.kernels.check_legs import ALL_PASS, NONE_PASS, SelectionBits
 from dovetail.kernels.evaluate import evaluate_mask
 from dovetail.kernels.gather_rows import Gatherer, gather_fixed, make_refs
+from dovetail.kernels.hash_keys import CodeRange
 from dovetail.plan.store_plan import IndexPlan, StorePlan
 from dovetail.query.expression import TRUE, Expression, columns_of
 from dovetail.runtime.build_index import build_index
@@ -81,6 +82,32 @@ def forget_buckets(root: Path, live_paths: set[str]) -> None:
         del _mapped_buckets[name]
 
 
+class Entries:
+    """The entries of one bucket's index with codes in a range, and what belongs to them, in the order of the codes.
+
+    Several queries and several nodes ask for the same: each array is gathered once per task.
+    """
+
+    def __init__(self, bucket: MappedBucket, ordinal: int, index: BucketIndex, part: slice) -> None:
+        self._bucket = bucket
+        self.codes = index.codes[part]
+        self.rows = index.rows[part]
+        self.refs: U64 = make_refs(ordinal, self.rows)
+        self._times: I64 | None = None
+        self._words: dict[int, U64] = {}
+
+    def times(self, event_time: str) -> I64:
+        if self._times is None:
+            self._times = self._bucket.file.times(event_time)[self.rows]
+        return self._times
+
+    def words(self, word: int) -> U64:
+        """Selection bits, as `SelectionBits` places them."""
+        if word not in self._words:
+            self._words[word] = self._bucket.words[word][self.rows]
+        return self._words[word]
+
+
 class StoreSnapshot:
     """One store's buckets; ordinals from `current_from` on are of this batch."""
 
@@ -93,25 +120,19 @@ class StoreSnapshot:
         self.metas = [*earlier, *current]
         self.current_from = len(earlier)
         self._gatherer_by_column: dict[str, Gatherer] = {}
-        self._entry_times: dict[tuple[int, str], I64] = {}
+        self._entries: dict[tuple[int, str, int], Entries] = {}
 
     @cached_property
     def _buckets(self) -> list[MappedBucket]:
         return [map_bucket(self._root, meta) for meta in self.metas]
 
-    def index(self, ordinal: int, index: IndexPlan) -> BucketIndex:
-        return self._buckets[ordinal].index(index, self._timezone)
-
-    def entry_times(self, ordinal: int, index: IndexPlan) -> I64:
-        """Event times in the order of the index's entries."""
-        key = (ordinal, index.id)
-        if key not in self._entry_times:
-            times = self._buckets[ordinal].file.times(self._event_time)
-            self._entry_times[key] = times[self.index(ordinal, index).rows]
-        return self._entry_times[key]
-
-    def refs(self, ordinal: int, rows: npt.NDArray[np.uint32]) -> U64:
-        return make_refs(ordinal, rows)
+    def entries(self, ordinal: int, index: IndexPlan, codes: CodeRange) -> Entries:
+        key = (ordinal, index.id, codes.lower)
+        if key not in self._entries:
+            bucket = self._buckets[ordinal]
+            found = bucket.index(index, self._timezone)
+            self._entries[key] = Entries(bucket, ordinal, found, codes.slice_of(found.codes))
+        return self._entries[key]
 
     def column(self, name: str, refs: U64) -> pa.Array:
         if name not in self._gatherer_by_column:
@@ -144,11 +165,11 @@ class StoreSnapshot:
         return SelectionBits(place, addresses)
 
     @property
-    def _event_time(self) -> str:
+    def event_time(self) -> str:
         if self.store.event_time is None:
             raise ValueError(f"store {self.store.id} has no event time")
         return self.store.event_time
 
     @cached_property
     def _time_addresses(self) -> U64:
-        return np.array([bucket.file.times(self._event_time).ctypes.data for bucket in self._buckets], np.uint64)
+        return np.array([bucket.file.times(self.event_time).ctypes.data for bucket in self._buckets], np.uint64)

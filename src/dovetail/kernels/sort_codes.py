@@ -1,0 +1,33 @@
+"""Codes in ascending order and where each came from, faster than argsort.
+
+Sorting values is several times faster than sorting positions, so a code gives up its low bits for its position,
+the values are sorted, and the positions read back. Codes that agree in all the bits that were left, but not in the
+rest, may come out in the wrong order; that is rare and mended by a stable sort of the nearly sorted codes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+U64 = npt.NDArray[np.uint64]
+I64 = npt.NDArray[np.int64]
+
+
+def sort_codes(codes: U64) -> tuple[U64, I64]:
+    """Equal codes keep their order.
+
+    >>> codes, order = sort_codes(np.array([9 << 60, 1 << 60, 5 << 60], np.uint64))
+    >>> order.tolist()
+    [1, 2, 0]
+    """
+    position_bits = np.uint64(max(len(codes) - 1, 1).bit_length())
+    position_mask = np.uint64((1 << int(position_bits)) - 1)
+    packed = (codes & ~position_mask) | np.arange(len(codes), dtype=np.uint64)
+    packed.sort()
+    order = (packed & position_mask).astype(np.int64)
+    ordered = codes[order]
+    if len(codes) > 1 and (ordered[1:] < ordered[:-1]).any():
+        mended = np.argsort(ordered, kind="stable")
+        ordered, order = ordered[mended], order[mended]
+    return ordered, order
