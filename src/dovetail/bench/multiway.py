@@ -14,7 +14,7 @@ from dovetail.bench.workloads import STREAM_NAMES, StreamFiles, Workload, chain_
 DEFAULT_ROWS = 2_000_000
 QUICK_ROWS = 100_000
 SECONDS = 20
-BATCH_SIZES_S = (2, 5)
+BATCH_SIZES_S = (5, 10)
 QUICK_BATCH_SIZES_S = (5,)
 WARM_UP_SECONDS = 8
 QUICK_WARM_UP_SECONDS = 4

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dovetail.bench.workbench import Case, Measured, Workbench, fastest, ratio_to
 from dovetail.bench.workloads import Workload, ajoin_queries
 
-DEFAULT_ROWS = 1_000_000
+DEFAULT_ROWS = 2_000_000
 QUICK_ROWS = 100_000
 SECONDS = 20
 BATCH_SIZES_S = (2, 5)

@@ -15,7 +15,7 @@ from dovetail.bench.workloads import Workload, interval_join
 DEFAULT_ROWS = 4_000_000
 QUICK_ROWS = 400_000
 SECONDS = 20
-BATCH_SIZES_S = (1, 2, 5)
+BATCH_SIZES_S = (2, 5, 10)
 QUICK_BATCH_SIZES_S = (5,)
 WARM_UP_SECONDS = 8
 QUICK_WARM_UP_SECONDS = 4
