@@ -275,13 +275,13 @@ class Engine:
         return replace(state, epoch=epoch), _Planned(plan, live)
 
     def _with_pending(self) -> Registry:
-        registry = self._state.registry
+        records = {record.id: record for record in self._state.registry.records}
         for change in self._changelog.after(self._state.change_sequence):
             if change.action == "create":
-                registry = registry.with_record(QueryRecord(change.query, change.name, change.sql))
+                records[change.query] = QueryRecord(change.query, change.name, change.sql)
             else:
-                registry = registry.changed(change.query, state=QueryState.DROPPED)
-        return registry
+                records[change.query] = replace(records[change.query], state=QueryState.DROPPED)
+        return Registry(tuple(records.values()))
 
     def _current(self, name: str) -> QueryRecord | None:
         return next(
