@@ -16,15 +16,6 @@ settings.register_profile("dovetail", deadline=None, print_blob=True)
 settings.load_profile("dovetail")
 
 
-# First, because xdist reads the groups in its own hook.
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All Spark tests go to one worker: a second JVM costs more than it gains on two cores."""
-    for item in items:
-        if item.get_closest_marker("spark"):
-            item.add_marker(pytest.mark.xdist_group("spark"))
-
-
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """One local session for all tests of a worker."""

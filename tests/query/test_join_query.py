@@ -36,9 +36,10 @@ AB = query_of("ab", [("a", "b")])
 
 
 def test_chains_stars_and_cycles_are_connected() -> None:
-    query_of("abcde", [("a", "b"), ("b", "c"), ("c", "d"), ("d", "e")])
-    query_of("abcde", [("c", "a"), ("c", "b"), ("c", "d"), ("c", "e")])
-    query_of("abc", [("a", "b"), ("b", "c"), ("c", "a")])
+    chain = query_of("abcde", [("a", "b"), ("b", "c"), ("c", "d"), ("d", "e")])
+    star = query_of("abcde", [("c", "a"), ("c", "b"), ("c", "d"), ("c", "e")])
+    cycle = query_of("abc", [("a", "b"), ("b", "c"), ("c", "a")])
+    assert [len(query.equalities) for query in (chain, star, cycle)] == [4, 4, 3]
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,8 @@ def test_a_released_lock_is_free_and_can_be_released_again(tmp_path: Path) -> No
 
 def test_two_checkpoints_have_two_locks(tmp_path: Path) -> None:
     locks = [CheckpointLock(tmp_path / name) for name in ("one", "two")]
+    with pytest.raises(CheckpointLocked):
+        CheckpointLock(tmp_path / "two")
     for lock in locks:
         lock.release()
 
