@@ -37,9 +37,12 @@ def case_with_queries(seed: int, limits: CaseLimits, at_least: int) -> EngineCas
         seed += 1000
 
 
-def open_session(spark: SparkSession, case: EngineCase, folder: Path) -> tuple[Session, FileStreams]:
+def open_session(
+    spark: SparkSession, case: EngineCase, folder: Path, small_batch_rows: int = 0
+) -> tuple[Session, FileStreams]:
+    """By default no batch counts as small, so that every one goes through the exchanges between stages."""
     streams = FileStreams(spark, case, folder / "streams")
-    session = Session(spark, str(folder / "checkpoint"), partitions=2, key_groups=16)
+    session = Session(spark, str(folder / "checkpoint"), partitions=2, key_groups=16, small_batch_rows=small_batch_rows)
     for stream in case.streams:
         session.create_stream(
             stream.name, streams.frame(stream), event_time=stream.event_time, lateness=stream.lateness
@@ -51,10 +54,12 @@ def about(query: QueryCase) -> str:
     return f"{query.name}: {query.sql}"
 
 
-@pytest.mark.parametrize("seed", DRAINED_SEEDS)
-def test_a_drained_session_answers_as_batch_sql(spark: SparkSession, tmp_path: Path, seed: int) -> None:
+@pytest.mark.parametrize(("seed", "small_batch_rows"), list(zip(DRAINED_SEEDS, (0, 0, 20_000), strict=True)))
+def test_a_drained_session_answers_as_batch_sql(
+    spark: SparkSession, tmp_path: Path, seed: int, small_batch_rows: int
+) -> None:
     case = case_with_queries(seed, MANY_QUERIES, at_least=9)
-    session, streams = open_session(spark, case, tmp_path)
+    session, streams = open_session(spark, case, tmp_path, small_batch_rows)
     for batch in range(len(case.batches)):
         streams.add_batch(batch)
     handles = {query.name: session.create_query(query.sql, name=query.name) for query in case.queries}

@@ -236,7 +236,7 @@ class Engine:
             merges=choose_merges(plan, before.buckets, self.options.merge_fanout),
             timezone=self.options.timezone,
             max_pairs=self.options.max_pairs,
-            expected_rows=None if self.progress is None else self.progress["numInputRows"],
+            is_small=self.progress is not None and self.progress["numInputRows"] < self.options.small_batch_rows,
         )
 
     def _apply_changes(self, state: EngineState, batch: int) -> EngineState:

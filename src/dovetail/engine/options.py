@@ -13,12 +13,16 @@ MAX_KEY_GROUPS = 1 << 15
 
 @dataclass(frozen=True)
 class EngineOptions:
-    """`key_groups` is fixed for a checkpoint's life; `partitions` may change with every start."""
+    """`key_groups` is fixed for a checkpoint's life; `partitions` may change with every start.
+
+    After a batch of fewer than `small_batch_rows` rows the next runs as one task: a stage costs more than its work.
+    """
 
     partitions: int = 2
     key_groups: int = 128
     merge_fanout: int = 4
     max_pairs: int = 4_000_000
+    small_batch_rows: int = 20_000
     timezone: str = "UTC"
     storage_budget: int | None = None
     statistics: StatsCatalog | None = None

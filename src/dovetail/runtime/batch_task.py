@@ -22,7 +22,7 @@ class MergeTask:
 class BatchTask:
     """A batch is a pure function of this record and the batch's rows. Streams are in the order of their tags.
 
-    `expected_rows` (the last batch's, None at first) only says how many tasks are worth their cost.
+    `is_small` is a guess from the batch before: one task does all of it. A wrong guess costs time, nothing else.
     """
 
     root: str
@@ -34,4 +34,4 @@ class BatchTask:
     merges: tuple[MergeTask, ...]
     timezone: str
     max_pairs: int = 4_000_000
-    expected_rows: int | None = None
+    is_small: bool = False

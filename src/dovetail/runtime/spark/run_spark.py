@@ -29,7 +29,6 @@ MESSAGE_SCHEMA = StructType(
         StructField("payload", BinaryType(), False),
     ]
 )
-SMALL_BATCH_ROWS = 20_000
 _ARROW_SCHEMA = pa.schema([("target", pa.int32()), ("kind", pa.int32()), ("payload", pa.binary())])
 MapArrow = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -37,8 +36,7 @@ MapArrow = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 def run_spark(task: BatchTask, rows: DataFrame, packing: Packing, shared: Broadcast[Any]) -> list[Message]:
     """The batch's one action. `rows` is packed; `shared` holds what changes only with the plan."""
     slim = _without_plan(task)
-    if task.expected_rows is not None and task.expected_rows <= SMALL_BATCH_ROWS:
-        # A stage costs more than such a batch's work: one task does it all. A wrong guess costs time, nothing else.
+    if task.is_small:
         messages = rows.coalesce(1).mapInArrow(_whole_function(slim, shared, packing), MESSAGE_SCHEMA)
         return _collected(messages)
     partitions = task.plan.placement.partition_count
