@@ -123,7 +123,12 @@ class Session:
         self._pipeline.add_stream(name, df)
 
     def create_query(self, sql: str, name: str | None = None) -> Query:
-        """Accept a continuous query; it takes effect with the next batch, before the start and while running."""
+        """Accept a continuous query; it takes effect with the next batch, before the start and while running.
+
+        If it needs columns that no query read so far, this call waits until the batch under way has ended.
+        """
+        if self._pipeline.is_active:
+            self._pipeline.read_more(self._engine.compile(sql).read_columns())
         record = self._engine.create_query(sql, name or f"query_{uuid.uuid4().hex[:8]}")
         return Query(self._spark, self._engine, record.id)
 
@@ -154,7 +159,7 @@ class Session:
         if self._pipeline.is_active:
             raise SessionError("the session is running already", hint="call stop() first")
         self._engine.check_ready()
-        self._pipeline.start(_check_trigger(trigger) or self._trigger)
+        self._pipeline.start(_check_trigger(trigger) or self._trigger, self._engine.read_columns())
         return self
 
     def await_termination(self, timeout: float | None = None) -> bool:

@@ -113,7 +113,7 @@ class Engine:
                 raise QueryError(
                     f"query {name!r} exists already with another text", hint="drop it first, or choose another name"
                 )
-            compiled = compile_sql(sql, self.streams, timezone=self.options.timezone)
+            compiled = self.compile(sql)
             self._check_growth(name, compiled)
             change = self._changelog.append_create(name, sql)
             self._compiled[change.query] = compiled
@@ -158,10 +158,22 @@ class Engine:
     def compiled(self, query_id: str) -> JoinQuery:
         with self._lock:
             if query_id not in self._compiled:
-                self._compiled[query_id] = compile_sql(
-                    self.record(query_id).sql, self.streams, timezone=self.options.timezone
-                )
+                self._compiled[query_id] = self.compile(self.record(query_id).sql)
             return self._compiled[query_id]
+
+    def compile(self, sql: str) -> JoinQuery:
+        with self._lock:
+            return compile_sql(sql, self.streams, timezone=self.options.timezone)
+
+    def read_columns(self) -> dict[str, set[str]]:
+        """By stream, the columns that the next batch needs: the event time always, for watermarks."""
+        with self._lock:
+            found = {name: {stream.event_time} if stream.event_time else set() for name, stream in self.streams.items()}
+            for record in self._with_pending().records:
+                if record.state in (QueryState.RUNNING, QueryState.PENDING):
+                    for stream, columns in self.compiled(record.id).read_columns().items():
+                        found[stream] |= columns
+            return found
 
     @property
     def committed_batch(self) -> int:

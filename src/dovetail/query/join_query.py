@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from dovetail.core.errors import CrossProduct, QueryError
-from dovetail.query.expression import TRUE, Expression, relations_of
+from dovetail.query.expression import TRUE, Expression, columns_of, relations_of
 from dovetail.query.types import SqlType
 
 MAX_RELATIONS = 5
@@ -144,6 +144,20 @@ class JoinQuery:
 
     def relation(self, alias: str) -> Relation:
         return next(relation for relation in self.relations if relation.alias == alias)
+
+    def read_columns(self) -> dict[str, set[str]]:
+        """By stream, the columns that some expression speaks of. Time bounds name none: event times are always read."""
+        expressions = [*self.residuals, *(column.expression for column in self.output)]
+        expressions += [side for equality in self.equalities for side in (equality.a_side, equality.b_side)]
+        expressions += [relation.selection for relation in self.relations]
+        names = {(column.relation, column.name) for expression in expressions for column in columns_of(expression)}
+        found: dict[str, set[str]] = {relation.stream: set() for relation in self.relations}
+        for relation in self.relations:
+            of_relation = {name for alias, name in names if alias == relation.alias}
+            if relation.hop_window is not None:
+                of_relation = of_relation - {WINDOW_START, WINDOW_END} | {relation.hop_window.time_column}
+            found[relation.stream] |= of_relation
+        return found
 
     def _reached_from(self, alias: str) -> set[str]:
         reached = {alias}

@@ -1,13 +1,13 @@
 """All streams in one DataFrame: columns of different streams share a slot when their types agree.
 
 The union of streams has one column per slot, not per (stream, column), because every slot costs time on the way
-to Python even where it is NULL. Slots are packed twice: once for the whole union that the streaming query reads,
-and in every batch anew for just the columns that the plan of that batch wants.
+to Python even where it is NULL. The streaming query reads the columns that some query needs; when queries were
+dropped since, each batch is packed anew with just those that its plan wants.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -25,6 +25,10 @@ class Packing:
     streams: tuple[str, ...]
     slot_by_column: Mapping[str, Mapping[str, str]]
     type_by_slot: Mapping[str, DataType]
+
+    @property
+    def columns_by_stream(self) -> dict[str, set[str]]:
+        return {stream: set(self.slot_by_column[stream]) for stream in self.streams}
 
     def tag_of(self, stream: str) -> int:
         return self.streams.index(stream)
@@ -107,5 +111,5 @@ def _slot(slot: str, whole: Packing, wanted: Packing) -> Column:
     return cases.alias(slot)
 
 
-def column_types(schema: StructType, columns: Sequence[str] | None = None) -> dict[str, DataType]:
-    return {field.name: field.dataType for field in schema if columns is None or field.name in columns}
+def column_types(schema: StructType, columns: Collection[str]) -> dict[str, DataType]:
+    return {field.name: field.dataType for field in schema if field.name in columns}

@@ -1,7 +1,14 @@
-"""The one streaming query: all streams united, every micro-batch run by the engine."""
+"""The one streaming query: all streams united, every micro-batch run by the engine.
+
+It reads only the columns that some query needs. A query that needs more restarts it between two batches; Spark's
+checkpoint takes it on from there.
+"""
 
 from __future__ import annotations
 
+import logging
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +20,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
+from pyspark.sql.types import BinaryType, StringType
 
 from dovetail.core.errors import SessionError
 from dovetail.query.expression import columns_of
@@ -26,20 +34,24 @@ from dovetail.store.layout import spark_dir
 RunBatch = Callable[[int, Callable[[BatchTask], list[Message]]], bool]
 """The engine's side of a batch: it calls back with the task to run."""
 
+ReadColumns = Mapping[str, set[str]]
+"""Column names by stream."""
+
 AVAILABLE_NOW = "available_now"
-_ARROW_ROWS = 1 << 17
+_NO_BYTE_LIMIT = str(2**31 - 1)
+_log = logging.getLogger("dovetail")
 _FILE_MANAGER_KEY = "spark.sql.streaming.checkpointFileManagerClass"
 _PLAIN_FILE_MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 
 
 @dataclass(frozen=True)
 class _WorkerPlan:
-    """A plan as workers get it, and what to select of a batch for it."""
+    """A plan as workers get it, and what to select of a batch for it: None means all that was read."""
 
     epoch: int
     broadcast: Broadcast[Any]
     packing: Packing
-    columns: list[Column]
+    columns: list[Column] | None
 
 
 class SparkPipeline:
@@ -50,7 +62,11 @@ class SparkPipeline:
         self._root = root
         self._run_engine_batch = run_batch
         self._frames: dict[str, DataFrame] = {}
+        # Held while the streaming query is replaced, so that nobody takes the old one's end for the session's.
+        self._lock = threading.RLock()
         self._streaming: StreamingQuery | None = None
+        self._trigger: str | None = None
+        self._read = pack_columns({})
         self._worker_plan: _WorkerPlan | None = None
         self._failure: Exception | None = None
 
@@ -63,38 +79,69 @@ class SparkPipeline:
 
     @property
     def is_active(self) -> bool:
-        return self._streaming is not None and self._streaming.isActive
+        with self._lock:
+            return self._streaming is not None and self._streaming.isActive
 
-    def start(self, trigger: str | None) -> None:
-        # Sorted by name: Spark's checkpoint knows its sources by their position.
-        frames = dict(sorted(self._frames.items()))
-        packing = pack_columns({name: column_types(frame.schema) for name, frame in frames.items()})
-        writer = union_streams(frames, packing).writeStream.foreachBatch(self._run_batch)
-        writer = writer.option("checkpointLocation", str(spark_dir(self._root)))
-        self._failure = None
-        with _plain_file_manager(self._spark):
-            self._streaming = _with_trigger(writer, trigger).queryName("dovetail").start()
+    def start(self, trigger: str | None, columns: ReadColumns) -> None:
+        with self._lock:
+            self._trigger = trigger
+            self._start(columns)
+
+    def read_more(self, columns: ReadColumns) -> None:
+        """Before a query that needs these columns takes effect: have the running streaming query read them too."""
+        with self._lock:
+            known = self._read.columns_by_stream
+            missing = {stream: names - known[stream] for stream, names in columns.items() if names - known[stream]}
+            if not missing or self._streaming is None or not self._streaming.isActive:
+                return
+            _log.info("reading more columns, so the streaming query starts anew: %s", missing)
+            self._streaming.stop()
+            self._start({stream: names | columns.get(stream, set()) for stream, names in known.items()})
 
     def await_termination(self, timeout: float | None) -> bool:
-        streaming = self._running()
-        try:
-            if timeout is None:
-                streaming.awaitTermination()
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            streaming = self._running()
+            try:
+                if deadline is None:
+                    streaming.awaitTermination()
+                # Spark takes fractions of a second, whatever its type hint says.
+                elif not streaming.awaitTermination(max(deadline - time.monotonic(), 0.001)):  # type: ignore[arg-type]
+                    return False
+            except StreamingQueryException:
+                # Spark's exception wraps ours in pages of stack traces from both sides.
+                if self._failure is not None:
+                    raise self._failure from None
+                raise
+            if self._is_current(streaming):
                 return True
-            # Spark takes fractions of a second, whatever its type hint says.
-            return bool(streaming.awaitTermination(timeout))  # type: ignore[arg-type]
-        except StreamingQueryException:
-            # Spark's exception wraps ours in pages of stack traces from both sides.
-            if self._failure is not None:
-                raise self._failure from None
-            raise
 
     def process_all_available(self) -> None:
-        self._running().processAllAvailable()
+        streaming = self._running()
+        streaming.processAllAvailable()
+        while not self._is_current(streaming):
+            streaming = self._running()
+            streaming.processAllAvailable()
 
     def stop(self) -> None:
-        if self._streaming is not None:
-            self._streaming.stop()
+        with self._lock:
+            if self._streaming is not None:
+                self._streaming.stop()
+
+    def _start(self, columns: ReadColumns) -> None:
+        # Sorted by name: Spark's checkpoint knows its sources by their position.
+        frames = dict(sorted(self._frames.items()))
+        self._read = pack_columns({name: column_types(frame.schema, columns[name]) for name, frame in frames.items()})
+        self._worker_plan = None
+        self._failure = None
+        writer = union_streams(frames, self._read).writeStream.foreachBatch(self._run_batch)
+        writer = writer.option("checkpointLocation", str(spark_dir(self._root)))
+        with _plain_file_manager(self._spark):
+            self._streaming = _with_trigger(writer, self._trigger).queryName("dovetail").start()
+
+    def _is_current(self, streaming: StreamingQuery) -> bool:
+        with self._lock:
+            return self._streaming is streaming
 
     def _running(self) -> StreamingQuery:
         if self._streaming is None:
@@ -104,12 +151,15 @@ class SparkPipeline:
     def _run_batch(self, batch_df: DataFrame, batch: int) -> None:
         # The batch runs in a clone of the user's Spark session, so these settings are ours alone.
         conf = batch_df.sparkSession.conf
-        conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(_ARROW_ROWS))
+        conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(_arrow_rows(self._read)))
+        # Spark finds out the bytes of a batch so far after every row, which takes as long as writing the row.
+        conf.set("spark.sql.execution.arrow.maxBytesPerBatch", _NO_BYTE_LIMIT)
         conf.set("spark.sql.adaptive.enabled", "false")
 
         def run(task: BatchTask) -> list[Message]:
             shared = self._shared_with_workers(task)
-            return run_spark(task, batch_df.select(*shared.columns), shared.packing, shared.broadcast)
+            rows = batch_df if shared.columns is None else batch_df.select(*shared.columns)
+            return run_spark(task, rows, shared.packing, shared.broadcast)
 
         try:
             self._run_engine_batch(batch, run)
@@ -128,10 +178,16 @@ class SparkPipeline:
             name: column_types(self._frames[name].schema, columns) for name, columns in _wanted_columns(task).items()
         }
         packing = pack_columns(wanted)
-        whole = pack_columns({name: column_types(frame.schema) for name, frame in sorted(self._frames.items())})
+        columns = None if packing == self._read else repacked_columns(self._read, packing)
         broadcast = self._spark.sparkContext.broadcast((task.plan, task.streams))
-        self._worker_plan = _WorkerPlan(task.plan.epoch, broadcast, packing, repacked_columns(whole, packing))
+        self._worker_plan = _WorkerPlan(task.plan.epoch, broadcast, packing, columns)
         return self._worker_plan
+
+
+def _arrow_rows(packing: Packing) -> int:
+    """Rows a batch on the way to Python: the more the better, but of a width that is not known only so many."""
+    is_fixed = not any(isinstance(kind, StringType | BinaryType) for kind in packing.type_by_slot.values())
+    return 1 << 17 if is_fixed else 1 << 13
 
 
 @contextmanager
