@@ -17,7 +17,7 @@ def partial_of(node: str, count: int, words: int = 2) -> Partial:
     codes = hash_keys([pa.array(range(count), pa.int64())]).codes
     numbers = np.arange(count, dtype=np.uint64)
     refs = tuple(numbers + np.uint64(1000 * member) for member in range(len(STORES)))
-    return Partial(node, codes, Frame(STORES, refs), tuple(numbers << np.uint64(word) for word in range(words)))
+    return Partial(node, codes, Frame(STORES, refs), np.stack([numbers << np.uint64(word) for word in range(words)]))
 
 
 def rows_of(partial: Partial) -> set[tuple[int, ...]]:
@@ -54,17 +54,3 @@ def test_what_several_senders_sent_for_a_node_comes_as_one_sorted_by_code() -> N
 def test_nobody_gets_an_empty_message() -> None:
     assert list(send_partial(partial_of("n", 0), Placement((0, 1)))) == []
     assert len(list(send_partial(partial_of("n", 1), Placement((0, 1))))) == 1
-
-
-def test_rows_that_no_leg_wants_are_left_out() -> None:
-    partial = partial_of("n", 4, words=1)
-    bits = (np.array([0, 1, 0, 0], np.uint64), np.array([0, 0, 0, 1 << 63], np.uint64))
-    wanted = Partial("n", partial.codes, partial.frame, bits).wanted()
-    assert wanted.frame.refs[0].tolist() == [1, 3]
-    assert [word.tolist() for word in wanted.bits] == [[1, 0], [0, 1 << 63]]
-
-
-def test_where_all_are_wanted_nothing_is_copied() -> None:
-    partial = partial_of("n", 4)
-    everyone = Partial("n", partial.codes, partial.frame, (np.ones(4, np.uint64),))
-    assert everyone.wanted() is everyone

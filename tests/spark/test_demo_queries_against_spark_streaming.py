@@ -91,7 +91,7 @@ def run_spark(spark: SparkSession, files: Path, folder: Path) -> dict[str, Count
 
 
 def test_spark_streaming_dovetail_and_batch_sql_agree(spark: SparkSession, files: Path, tmp_path: Path) -> None:
-    session = Session(spark, tmp_path / "checkpoint")
+    session = Session(spark, tmp_path / "checkpoint", small_batch_rows=0)
     for stream in STREAMS:
         session.create_stream(stream.name, stream_of(spark, files, stream.name), event_time="ts", lateness="1 second")
     queries = {query.name: session.create_query(query.sql, name=query.name) for query in QUERIES}

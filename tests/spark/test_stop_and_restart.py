@@ -36,7 +36,7 @@ def case_of_many_batches(seed: int) -> EngineCase:
 
 
 def open_session(spark: SparkSession, case: EngineCase, streams: FileStreams, folder: Path) -> Session:
-    session = Session(spark, str(folder / "checkpoint"), partitions=2, key_groups=16)
+    session = Session(spark, str(folder / "checkpoint"), partitions=2, key_groups=16, small_batch_rows=0)
     for stream in case.streams:
         session.create_stream(
             stream.name, streams.frame(stream), event_time=stream.event_time, lateness=stream.lateness

@@ -11,7 +11,7 @@ from dovetail.bench.peers_spark import spark_cascade
 from dovetail.bench.workbench import Case, Measured, Workbench, fastest, ratio_to
 from dovetail.bench.workloads import STREAM_NAMES, StreamFiles, Workload, chain_join
 
-DEFAULT_ROWS = 2_000_000
+DEFAULT_ROWS = 5_000_000
 QUICK_ROWS = 100_000
 SECONDS = 20
 BATCH_SIZES_S = (5, 10)

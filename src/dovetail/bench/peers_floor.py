@@ -1,4 +1,7 @@
-"""The floor under any engine that joins in Python: read the same batches and hand the columns over, no more."""
+"""The floor under any engine that joins in Python: read the same batches and hand the columns over, no more.
+
+Rows cross with the settings that Dovetail found best; with Spark's own the floor is about half again as high.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from dovetail.bench.options import BenchError
 from dovetail.bench.peers_spark import trigger_ms
 from dovetail.bench.spark_session import read_stream
 from dovetail.bench.workloads import StreamFiles
+from dovetail.runtime.spark.pipeline import crossing_settings
 
 
 def run_floor(
@@ -26,6 +30,8 @@ def run_floor(
     counted_rows: list[int] = []
 
     def count_batch(batch: DataFrame, _batch_id: int) -> None:
+        for key, value in crossing_settings(field.dataType for field in batch.schema).items():
+            batch.sparkSession.conf.set(key, value)
         counts = batch.mapInArrow(_count_rows, "row_count bigint").collect()
         counted_rows.append(sum(int(row["row_count"]) for row in counts))
 

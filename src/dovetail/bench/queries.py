@@ -15,7 +15,7 @@ from dovetail.bench.workloads import Workload, ajoin_queries
 DEFAULT_ROWS = 2_000_000
 QUICK_ROWS = 100_000
 SECONDS = 20
-BATCH_SIZES_S = (2, 5)
+BATCH_SIZES_S = (5, 10)
 QUICK_BATCH_SIZES_S = (5,)
 WARM_UP_SECONDS = 8
 QUICK_WARM_UP_SECONDS = 4
@@ -53,7 +53,7 @@ def _time_dovetail(bench: Workbench, case_by_count: Mapping[int, Case]) -> dict[
     measured = {1: one}
     for count, case in case_by_count.items():
         if count > 1:
-            repeats = bench.options.repeats_or(3 if count <= 20 else 2)
+            repeats = bench.options.repeats_or(5 if count <= 20 else 2)
             measured[count] = bench.time_dovetail(case, one.seconds_per_batch, repeats)
     return measured
 

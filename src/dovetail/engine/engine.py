@@ -248,6 +248,7 @@ class Engine:
             merges=choose_merges(plan, before.buckets, self.options.merge_fanout),
             timezone=self.options.timezone,
             max_pairs=self.options.max_pairs,
+            piece_bytes=self.options.piece_bytes,
             is_small=self.progress is not None and self.progress["numInputRows"] < self.options.small_batch_rows,
         )
 

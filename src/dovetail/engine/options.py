@@ -15,6 +15,7 @@ MAX_KEY_GROUPS = 1 << 15
 class EngineOptions:
     """`key_groups` is fixed for a checkpoint's life; `partitions` may change with every start.
 
+    `max_pairs` and `piece_bytes` bound what a task holds in memory at once: joined pairs, and rows it received.
     After a batch of fewer than `small_batch_rows` rows the next runs as one task: a stage costs more than its work.
     """
 
@@ -22,6 +23,7 @@ class EngineOptions:
     key_groups: int = 128
     merge_fanout: int = 4
     max_pairs: int = 4_000_000
+    piece_bytes: int = 256 << 20
     small_batch_rows: int = 20_000
     timezone: str = "UTC"
     storage_budget: int | None = None

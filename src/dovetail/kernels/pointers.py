@@ -1,4 +1,4 @@
-"""Loads through raw addresses inside compiled kernels, for values that lie in many memory maps."""
+"""Machine instructions for compiled kernels: loads through raw addresses, as values lie in many maps; a bit scan."""
 
 from __future__ import annotations
 
@@ -23,3 +23,18 @@ def _pointer_load(bits: int, result: Any) -> Any:
 load8 = _pointer_load(8, types.uint8)
 load32 = _pointer_load(32, types.uint32)
 load64 = _pointer_load(64, types.uint64)
+
+
+def _bit_scan() -> Any:
+    @intrinsic
+    def scan(_typing_context: Any, word: Any) -> Any:
+        def codegen(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+            return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
+
+        return types.uint64(types.uint64), codegen
+
+    return scan
+
+
+trailing_zeros = _bit_scan()
+"""The place of a word's lowest set bit; the word must have one."""

@@ -34,4 +34,5 @@ class BatchTask:
     merges: tuple[MergeTask, ...]
     timezone: str
     max_pairs: int = 4_000_000
+    piece_bytes: int = 256 << 20
     is_small: bool = False

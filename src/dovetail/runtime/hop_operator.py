@@ -7,8 +7,11 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
+
 from dovetail.core.errors import EvaluationError
-from dovetail.kernels.check_legs import LEGS_PER_WORD, bits_of_rows
+from dovetail.kernels.leg_bits import bits_of_rows
 from dovetail.plan.probe_tree import ProbeNode, ProbeTree, member_name
 from dovetail.plan.store_plan import ROW, IndexPlan
 from dovetail.query.expression import rename_relations
@@ -22,6 +25,8 @@ from dovetail.runtime.report import TaskReport
 from dovetail.runtime.result_sink import ResultSink
 from dovetail.runtime.snapshot import StoreSnapshot, forget_buckets
 from dovetail.store.bucket_file import BucketMeta
+
+I64 = npt.NDArray[np.int64]
 
 
 def run_hop(task: BatchTask, partition: int, hop: int, messages: Iterable[Message]) -> Iterator[Message]:
@@ -81,8 +86,8 @@ class _Hop:
 
     def _probe_from(self, tree: ProbeTree, node: ProbeNode, snapshot: StoreSnapshot, ordinal: int) -> None:
         try:
-            for partial in self._start(tree, node, snapshot, ordinal):
-                self._probe.probe(node, partial, self._hop)
+            for partial, times in self._start(tree, node, snapshot, ordinal):
+                self._probe.probe(node, partial, self._hop, times)
         except EvaluationError as error:
             self.report.fail({leg.query for leg in node.legs}, error)
 
@@ -103,19 +108,21 @@ class _Hop:
     def _send_on(self, partial: Partial) -> None:
         self.outgoing += send_partial(partial, self._task.plan.placement)
 
-    def _start(self, tree: ProbeTree, node: ProbeNode, snapshot: StoreSnapshot, ordinal: int) -> Iterator[Partial]:
-        """The new rows of one bucket in this partition's key groups, in the order of the node's key."""
+    def _start(
+        self, tree: ProbeTree, node: ProbeNode, snapshot: StoreSnapshot, ordinal: int
+    ) -> Iterator[tuple[Partial, I64 | None]]:
+        """The new rows of one bucket in this partition's key groups, in the order of the node's key; their times."""
         keys = tuple(rename_relations(key, {member_name(0): ROW}) for key in node.step.probe_keys)
         start_legs = {(leg.query, leg.start): leg for leg in tree.legs}
         legs = tuple(start_legs[leg.query, leg.start] for leg in node.legs)
-        words = [legs[begin : begin + LEGS_PER_WORD] for begin in range(0, len(legs), LEGS_PER_WORD)]
-        places = [self._probe.selection_bits(tree.start, word).place[:, ordinal].tolist() for word in words]
+        places = self._probe.selection_bits(tree.start, legs).place[:, ordinal].tolist()
         for codes in self._probe.code_ranges:
             entries = snapshot.entries(ordinal, IndexPlan(keys), codes)
             if len(entries.codes) == 0:
                 continue
-            bits = tuple(bits_of_rows(place, entries.words, len(entries.codes)) for place in places)
-            yield Partial(node.id, entries.codes, Frame((tree.start,), (entries.refs,)), bits).wanted()
+            bits = bits_of_rows(places, entries.words, len(entries.codes))
+            times = entries.times(snapshot.event_time) if snapshot.store.event_time else None
+            yield Partial(node.id, entries.codes, Frame((tree.start,), (entries.refs,)), bits), times
 
 
 def _collect(

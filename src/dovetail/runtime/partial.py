@@ -25,16 +25,10 @@ class Partial:
     node: str
     codes: U64
     frame: Frame
-    bits: tuple[U64, ...]
+    bits: U64
 
     def take(self, idx: npt.NDArray[np.int64]) -> Partial:
-        return Partial(self.node, self.codes[idx], self.frame.take(idx), tuple(words[idx] for words in self.bits))
-
-    def wanted(self) -> Partial:
-        """Without the rows that no leg wants; worth a copy only when there are some."""
-        any_bits = np.bitwise_or.reduce(self.bits)
-        idx = np.flatnonzero(any_bits)
-        return self if len(idx) == len(any_bits) else self.take(idx)
+        return Partial(self.node, self.codes[idx], self.frame.take(idx), self.bits[:, idx])
 
 
 def send_partial(partial: Partial, placement: Placement) -> Iterator[Message]:
@@ -70,5 +64,5 @@ def _to_bytes(partial: Partial) -> bytes:
 def _from_table(node: str, table: pa.Table, stores: tuple[str, ...]) -> Partial:
     columns = {name: table.column(name).to_numpy() for name in table.column_names}
     refs = tuple(columns[f"m{member}"] for member in range(len(stores)))
-    bits = tuple(columns[name] for name in table.column_names if name.startswith("bits"))
+    bits = np.stack([columns[name] for name in table.column_names if name.startswith("bits")])
     return Partial(node, columns["code"], Frame(stores, refs), bits).take(np.argsort(columns["code"]))

@@ -7,6 +7,7 @@ buckets mapped between batches; that is a cache checked against the snapshot, ne
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -15,10 +16,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dovetail.core.errors import EvaluationError
-from dovetail.kernels.check_legs import ALL_PASS, NONE_PASS, SelectionBits
 from dovetail.kernels.evaluate import evaluate_mask
 from dovetail.kernels.gather_rows import Gatherer, gather_fixed, make_refs
 from dovetail.kernels.hash_keys import CodeRange
+from dovetail.kernels.match_pairs import ALL_PASS, NONE_PASS
 from dovetail.plan.store_plan import IndexPlan, StorePlan
 from dovetail.query.expression import TRUE, Expression, columns_of
 from dovetail.runtime.build_index import build_index
@@ -82,19 +83,31 @@ def forget_buckets(root: Path, live_paths: set[str]) -> None:
         del _mapped_buckets[name]
 
 
+@dataclass(frozen=True)
+class SelectionBits:
+    """`place[leg, bucket]` is a bit's place or `ALL_PASS`/`NONE_PASS`; `addresses[bucket, word]` where words begin."""
+
+    place: npt.NDArray[np.int32]
+    addresses: U64
+
+
 class Entries:
     """The entries of one bucket's index with codes in a range, and what belongs to them, in the order of the codes.
 
-    Several queries and several nodes ask for the same: each array is gathered once per task.
+    Several queries and several nodes start from the same: each array is gathered once per task.
     """
 
     def __init__(self, bucket: MappedBucket, ordinal: int, index: BucketIndex, part: slice) -> None:
         self._bucket = bucket
         self.codes = index.codes[part]
         self.rows = index.rows[part]
-        self.refs: U64 = make_refs(ordinal, self.rows)
+        self._ordinal = ordinal
         self._times: I64 | None = None
         self._words: dict[int, U64] = {}
+
+    @cached_property
+    def refs(self) -> U64:
+        return make_refs(self._ordinal, self.rows)
 
     def times(self, event_time: str) -> I64:
         if self._times is None:
@@ -102,7 +115,7 @@ class Entries:
         return self._times
 
     def words(self, word: int) -> U64:
-        """Selection bits, as `SelectionBits` places them."""
+        """The n-th word of selection bits."""
         if word not in self._words:
             self._words[word] = self._bucket.words[word][self.rows]
         return self._words[word]
@@ -140,6 +153,10 @@ class StoreSnapshot:
                 [bucket.file.column(name) if name in bucket.meta.columns else None for bucket in self._buckets]
             )
         return self._gatherer_by_column[name].gather(refs)
+
+    def bucket_times(self, ordinal: int) -> I64:
+        """Event times of one bucket, by row."""
+        return self._buckets[ordinal].file.times(self.event_time)
 
     def times(self, refs: U64) -> I64:
         return gather_fixed(self._time_addresses, refs, 8).view(np.int64)

@@ -33,22 +33,27 @@ from dovetail.runtime.report import StreamCount, TaskReport
 from dovetail.store.bucket_file import BucketContent, BucketIndex, BucketMeta, times_of, write_bucket
 from dovetail.store.layout import bucket_file
 
+PIECES_PER_SPLIT = 1 << 20
 StreamRows = tuple[str, pa.RecordBatch]
 """Rows of one stream, columns by their own names; only columns that the plan wants are there."""
 
 
 def run_source(task: BatchTask, split: int, rows: Iterable[StreamRows]) -> Iterator[Message]:
+    """However many rows come, only about `piece_bytes` wait in memory: then they become buckets of their own."""
+    source = _Source(task, split)
+    waiting: dict[str, list[pa.RecordBatch]] = {}
+    waiting_bytes = 0
     began = time.perf_counter()
-    batches_by_stream: dict[str, list[pa.RecordBatch]] = {}
     for name, batch in rows:
         if batch.num_rows:
-            batches_by_stream.setdefault(name, []).append(batch)
-    received = time.perf_counter()
-    source = _Source(task, split)
-    for stream in task.streams:
-        if stream.name in batches_by_stream:
-            source.take(stream, batches_by_stream.pop(stream.name))
-    source.report.seconds_by_part = {"receive": received - began, "source": time.perf_counter() - received}
+            waiting.setdefault(name, []).append(batch)
+            waiting_bytes += batch.nbytes
+        if waiting_bytes >= task.piece_bytes:
+            source.take(waiting)
+            waiting, waiting_bytes = {}, 0
+    source.take(waiting)
+    taken_s = source.report.seconds_by_part["source"]
+    source.report.seconds_by_part["receive"] = time.perf_counter() - began - taken_s
     for meta in source.written:
         payload = json.dumps(meta.to_json()).encode()
         for partition in range(task.plan.placement.partition_count):
@@ -59,12 +64,22 @@ def run_source(task: BatchTask, split: int, rows: Iterable[StreamRows]) -> Itera
 class _Source:
     def __init__(self, task: BatchTask, split: int) -> None:
         self._task = task
-        self._split = split
+        self._first_split = split * PIECES_PER_SPLIT
+        self._pieces = 0
         self._late_before_us = dict(task.late_before_us)
         self.written: list[BucketMeta] = []
         self.report = TaskReport()
 
-    def take(self, stream: Stream, batches: list[pa.RecordBatch]) -> None:
+    def take(self, batches_by_stream: dict[str, list[pa.RecordBatch]]) -> None:
+        began = time.perf_counter()
+        for stream in self._task.streams:
+            if stream.name in batches_by_stream:
+                self._take_stream(stream, batches_by_stream[stream.name])
+        self._pieces += 1
+        seconds = self.report.seconds_by_part
+        seconds["source"] = seconds.get("source", 0.0) + time.perf_counter() - began
+
+    def _take_stream(self, stream: Stream, batches: list[pa.RecordBatch]) -> None:
         table = pa.Table.from_batches(batches)
         count = StreamCount(stream.name, table.num_rows, 0, None)
         self.report.streams.append(count)
@@ -160,14 +175,15 @@ class _Source:
 
     def _write(self, store: StorePlan, content: BucketContent, selections: tuple[str, ...]) -> BucketMeta:
         batch, attempt = self._task.batch, uuid4().hex[:12]
+        split = self._first_split + self._pieces
         return write_bucket(
             Path(self._task.root),
             content,
             store=store.id,
-            path=bucket_file(store.id, batch, batch, self._split, attempt),
+            path=bucket_file(store.id, batch, batch, split, attempt),
             lower_batch=batch,
             upper_batch=batch,
-            split=self._split,
+            split=split,
             level=0,
             selections=selections,
             keeps_all=store.keeps_all,

@@ -71,6 +71,8 @@ def open_session(case: EngineCase, checkpoint_dir: Path | str, **options: Any) -
         key_groups=case.key_groups,
         merge_fanout=case.merge_fanout,
         max_pairs=case.max_pairs,
+        piece_bytes=case.piece_bytes,
+        rows_per_chunk=3,
         **options,
     )
     for stream in case.streams:

@@ -107,6 +107,7 @@ class EngineCase:
     splits: int = 1
     merge_fanout: int = 4
     max_pairs: int = 4_000_000
+    piece_bytes: int = 256 << 20
 
     def tables(self, batch: int) -> dict[str, pa.Table]:
         rows_by_stream = self.batches[batch]
@@ -175,6 +176,7 @@ def smaller_cases(case: EngineCase) -> Iterator[EngineCase]:
         {"key_groups": 1, "partitions": 1},
         {"splits": 1},
         {"max_pairs": 4_000_000},
+        {"piece_bytes": 256 << 20},
         {"merge_fanout": 4},
     ):
         fewer = replace(case, **setting)  # type: ignore[arg-type]  # each setting is an int field
@@ -233,6 +235,7 @@ def case_to_json(case: EngineCase) -> str:
         "splits": case.splits,
         "merge_fanout": case.merge_fanout,
         "max_pairs": case.max_pairs,
+        "piece_bytes": case.piece_bytes,
     }
     text = json.dumps(document, indent=1, ensure_ascii=False)
     return _INNERMOST_LIST.sub(lambda match: " ".join(match[0].split()), text) + "\n"
@@ -258,6 +261,7 @@ def case_from_json(text: str) -> EngineCase:
         document["splits"],
         document["merge_fanout"],
         document["max_pairs"],
+        document.get("piece_bytes", 256 << 20),
     )
 
 

@@ -122,6 +122,7 @@ def make_case(rng: Random, limits: CaseLimits) -> EngineCase:
         splits=rng.choice([1, 1, 2, 3]),
         merge_fanout=rng.choice([2, 2, 3, 4]),
         max_pairs=rng.choice([1, 7, 4_000_000, 4_000_000]),
+        piece_bytes=rng.choice([1, 256 << 20, 256 << 20]),
     )
 
 

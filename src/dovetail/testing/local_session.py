@@ -34,8 +34,16 @@ class LocalQuery:
 
 
 class LocalSession:
-    def __init__(self, checkpoint_dir: str | Path, *, faults: Faults | None = None, **options: Any) -> None:
+    def __init__(
+        self,
+        checkpoint_dir: str | Path,
+        *,
+        faults: Faults | None = None,
+        rows_per_chunk: int | None = None,
+        **options: Any,
+    ) -> None:
         self._faults = faults or Faults()
+        self._rows_per_chunk = rows_per_chunk
         given = {"partitions": 2, "key_groups": 8, **options}
         self.engine = Engine(Path(checkpoint_dir), make_options(**given), on_step=self._faults.on_step)
         self._last: tuple[dict[str, pa.Table], int] | None = None
@@ -96,6 +104,7 @@ class LocalSession:
                 task,
                 tables,
                 splits=splits,
+                rows_per_chunk=self._rows_per_chunk,
                 run_task=self._faults.run_task,
                 after_source=lambda: self._faults.on_step("after_source"),
             ),

@@ -24,13 +24,14 @@ def run_local(
     tables: Mapping[str, pa.Table],
     *,
     splits: int = 1,
+    rows_per_chunk: int | None = None,
     run_task: RunTask = run_once,
     after_source: Callable[[], None] = lambda: None,
 ) -> list[Message]:
-    """Each stream's rows are dealt to `splits` source tasks in contiguous pieces."""
+    """Each stream's rows are dealt to `splits` source tasks in contiguous parts, and come to them in chunks."""
     messages: list[Message] = []
     for split in range(splits):
-        rows = _rows_of_split(tables, split, splits)
+        rows = _rows_of_split(tables, split, splits, rows_per_chunk)
         messages += run_task(lambda split=split, rows=rows: run_source(task, split, rows))  # type: ignore[misc]
     after_source()
     return run_hops(task, messages, run_task)
@@ -47,9 +48,12 @@ def run_hops(task: BatchTask, messages: list[Message], run_task: RunTask = run_o
     return messages
 
 
-def _rows_of_split(tables: Mapping[str, pa.Table], split: int, splits: int) -> Iterable[StreamRows]:
+def _rows_of_split(
+    tables: Mapping[str, pa.Table], split: int, splits: int, rows_per_chunk: int | None
+) -> Iterable[StreamRows]:
     rows: list[StreamRows] = []
     for stream, table in tables.items():
         lower, upper = table.num_rows * split // splits, table.num_rows * (split + 1) // splits
-        rows += [(stream, batch) for batch in table.slice(lower, upper - lower).to_batches()]
+        chunks = table.slice(lower, upper - lower).to_batches(max_chunksize=rows_per_chunk)
+        rows += [(stream, chunk) for chunk in chunks]
     return rows

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
-from pyspark.sql.types import BinaryType, StringType
+from pyspark.sql.types import BinaryType, DataType, StringType
 
 from dovetail.core.errors import SessionError
 from dovetail.query.expression import columns_of
@@ -38,7 +38,6 @@ ReadColumns = Mapping[str, set[str]]
 """Column names by stream."""
 
 AVAILABLE_NOW = "available_now"
-_NO_BYTE_LIMIT = str(2**31 - 1)
 _log = logging.getLogger("dovetail")
 _FILE_MANAGER_KEY = "spark.sql.streaming.checkpointFileManagerClass"
 _PLAIN_FILE_MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
@@ -150,11 +149,9 @@ class SparkPipeline:
 
     def _run_batch(self, batch_df: DataFrame, batch: int) -> None:
         # The batch runs in a clone of the user's Spark session, so these settings are ours alone.
-        conf = batch_df.sparkSession.conf
-        conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(_arrow_rows(self._read)))
-        # Spark finds out the bytes of a batch so far after every row, which takes as long as writing the row.
-        conf.set("spark.sql.execution.arrow.maxBytesPerBatch", _NO_BYTE_LIMIT)
-        conf.set("spark.sql.adaptive.enabled", "false")
+        for key, value in crossing_settings(self._read.type_by_slot.values()).items():
+            batch_df.sparkSession.conf.set(key, value)
+        batch_df.sparkSession.conf.set("spark.sql.adaptive.enabled", "false")
 
         def run(task: BatchTask) -> list[Message]:
             shared = self._shared_with_workers(task)
@@ -184,10 +181,17 @@ class SparkPipeline:
         return self._worker_plan
 
 
-def _arrow_rows(packing: Packing) -> int:
-    """Rows a batch on the way to Python: the more the better, but of a width that is not known only so many."""
-    is_fixed = not any(isinstance(kind, StringType | BinaryType) for kind in packing.type_by_slot.values())
-    return 1 << 17 if is_fixed else 1 << 13
+def crossing_settings(types: Iterable[DataType]) -> dict[str, str]:
+    """How rows cross to Python: in large batches, but where their width is not known only so many at once.
+
+    Without a limit in bytes, because Spark finds out the bytes so far after every row, which takes as long as
+    writing the row.
+    """
+    is_fixed = not any(isinstance(kind, StringType | BinaryType) for kind in types)
+    return {
+        "spark.sql.execution.arrow.maxRecordsPerBatch": str(1 << 17 if is_fixed else 1 << 13),
+        "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
+    }
 
 
 @contextmanager

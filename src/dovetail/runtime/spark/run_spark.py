@@ -40,7 +40,8 @@ def run_spark(task: BatchTask, rows: DataFrame, packing: Packing, shared: Broadc
         messages = rows.coalesce(1).mapInArrow(_whole_function(slim, shared, packing), MESSAGE_SCHEMA)
         return _collected(messages)
     partitions = task.plan.placement.partition_count
-    messages = rows.mapInArrow(_source_function(slim, shared, packing), MESSAGE_SCHEMA)
+    # One source task a core: every task writes files of its own, and every file is one more to probe.
+    messages = rows.coalesce(partitions).mapInArrow(_source_function(slim, shared, packing), MESSAGE_SCHEMA)
     for hop in range(1, task.plan.hop_count + 1):
         exchanged = messages.repartitionById(partitions, messages["target"])
         messages = exchanged.mapInArrow(_hop_function(slim, shared, hop), MESSAGE_SCHEMA)

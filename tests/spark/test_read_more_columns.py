@@ -1,0 +1,125 @@
+"""The streaming query reads the columns that queries need; one that needs more has it start anew, unnoticed."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dovetail import Session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+SCHEMA = "k bigint, v bigint, unread string, ts timestamp"
+PATIENCE_S = 120
+
+
+class Streams:
+    """Two folders that get a file each at a time; row i of a file has key i."""
+
+    def __init__(self, spark: SparkSession, folder: Path) -> None:
+        self._spark = spark
+        self._folder = folder
+        self._files = 0
+        for name in "ab":
+            (folder / name).mkdir(parents=True)
+
+    def register(self, session: Session) -> None:
+        for name in "ab":
+            frame = self._spark.readStream.schema(SCHEMA).parquet(str(self._folder / name))
+            session.create_stream(name, frame, event_time="ts", lateness="1 hour")
+
+    def add_file(self) -> None:
+        for name in "ab":
+            table = pa.table(
+                {
+                    "k": pa.array([0, 1], pa.int64()),
+                    "v": pa.array([10 * self._files, 10 * self._files + 1], pa.int64()),
+                    "unread": ["text", None],
+                    "ts": pa.array([1_000_000 * self._files] * 2).cast(pa.timestamp("us", tz="UTC")),
+                }
+            )
+            hidden = self._folder / f".{name}"
+            pq.write_table(table, hidden)
+            hidden.rename(self._folder / name / f"{self._files}.parquet")
+        self._files += 1
+
+
+@pytest.fixture
+def streams(spark: SparkSession, tmp_path: Path) -> Streams:
+    return Streams(spark, tmp_path / "streams")
+
+
+@pytest.fixture
+def session(spark: SparkSession, tmp_path: Path, streams: Streams) -> Session:
+    session = Session(spark, tmp_path / "checkpoint", partitions=2, key_groups=8, small_batch_rows=0)
+    streams.register(session)
+    return session
+
+
+SAME_TIME = "b.ts BETWEEN a.ts AND a.ts"
+
+
+def test_a_query_of_new_columns_joins_in_and_the_others_miss_nothing(
+    spark: SparkSession, session: Session, streams: Streams
+) -> None:
+    keys = session.create_query(f"SELECT a.k FROM a JOIN b ON a.k = b.k AND {SAME_TIME}", name="keys")
+    streams.add_file()
+    session.start()
+    session.process_all_available()
+    first_run = spark.streams.active[0].runId
+    ends = []
+    waiting = threading.Thread(target=lambda: ends.append(session.await_termination(PATIENCE_S)))
+    waiting.start()
+
+    more_keys = session.create_query(f"SELECT b.k FROM a JOIN b ON a.k = b.k AND {SAME_TIME}", name="more_keys")
+    assert spark.streams.active[0].runId == first_run, "it reads k already"
+
+    values = session.create_query(f"SELECT a.v, b.v FROM a JOIN b ON a.k = b.k AND {SAME_TIME}", name="values")
+    assert spark.streams.active[0].runId != first_run
+    streams.add_file()
+    session.process_all_available()
+    assert waiting.is_alive(), "the session has not ended, only its streaming query has"
+
+    assert sorted(row.k for row in keys.results().collect()) == [0, 0, 1, 1]
+    assert sorted(row.k for row in more_keys.results().collect()) == [0, 1]
+    assert sorted(tuple(row) for row in values.results().collect()) == [(10, 10), (11, 11)]
+    session.stop()
+    waiting.join(PATIENCE_S)
+    assert ends == [True]
+
+
+def test_only_wanted_columns_are_read(spark: SparkSession, session: Session, streams: Streams) -> None:
+    streams.add_file()
+    session.create_query(f"SELECT a.k FROM a JOIN b ON a.k = b.k AND {SAME_TIME}", name="keys")
+    with session.start(trigger="available_now"):
+        running = spark.streams.active[0]._jsq
+        session.await_termination()
+    plan = running.explainInternal(False)
+    reads = [line for line in plan.splitlines() if "ReadSchema" in line]
+    assert len(reads) == 2
+    for read in reads:
+        assert "k:bigint" in read
+        assert "unread" not in read
+        assert "v:bigint" not in read
+
+
+def test_a_refused_query_does_not_disturb_the_running_ones(
+    spark: SparkSession, session: Session, streams: Streams
+) -> None:
+    keys = session.create_query(f"SELECT a.k FROM a JOIN b ON a.k = b.k AND {SAME_TIME}", name="keys")
+    streams.add_file()
+    with session.start():
+        session.process_all_available()
+        run = spark.streams.active[0].runId
+        with pytest.raises(Exception, match="nothing"):
+            session.create_query("SELECT a.v, a.nothing FROM a JOIN b ON a.k = b.k", name="bad")
+        assert spark.streams.active[0].runId == run
+        assert sorted(row.k for row in keys.results().collect()) == [0, 1]
