@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import duckdb
@@ -61,15 +61,31 @@ def data(tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
+@pytest.fixture(autouse=True)
+def _nothing_stays() -> Iterator[None]:
+    """A test that fails leaves a program running: kill it with all it started."""
+    yield
+    for process in STARTED:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    STARTED.clear()
+
+
+STARTED: list[subprocess.Popen[bytes]] = []
+
+
 def start(master: str, data: Path, checkpoint: Path) -> subprocess.Popen[bytes]:
     # A session of its own, so that the JVM and the Python workers can be killed with the driver.
     log = (checkpoint.parent / "program.log").open("ab")
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, str(PROGRAM), master, str(data), str(checkpoint), json.dumps(SQL_BY_NAME)],
         stdout=log,
         stderr=log,
         start_new_session=True,
     )
+    STARTED.append(process)
+    return process
 
 
 def committed(checkpoint: Path) -> int:
@@ -126,7 +142,7 @@ def test_an_executor_that_is_killed_costs_no_answer(data: Path, tmp_path: Path) 
     for goal in (3, 8):
         assert wait_until(lambda goal=goal: committed(checkpoint) >= goal, process)  # type: ignore[misc]
         executors = executors_of(process.pid)
-        assert executors
+        assert executors, f"no executor runs after {goal} batches"
         os.kill(executors[0], signal.SIGKILL)
     finish(process, checkpoint)
     assert_answers_are_batch_sql(data, checkpoint)
@@ -134,7 +150,7 @@ def test_an_executor_that_is_killed_costs_no_answer(data: Path, tmp_path: Path) 
 
 def executors_of(driver: int) -> list[int]:
     """Process ids of the executors among all that the driver's session runs."""
-    listed = subprocess.run(["ps", "-e", "-o", "pid,sid,args"], capture_output=True, text=True, check=True)  # noqa: S607
+    listed = subprocess.run(["ps", "-ww", "-e", "-o", "pid,sid,args"], capture_output=True, text=True, check=True)  # noqa: S607
     found = []
     for line in listed.stdout.splitlines()[1:]:
         pid, session, args = line.split(None, 2)
