@@ -146,6 +146,27 @@ def test_pairs_and_their_legs_are_those_of_a_plain_model(case: Case, max_pairs: 
     assert found == expected
 
 
+@given(cases(), st.integers(1, 40))
+def test_near_pairs_are_counted_whatever_their_selections(case: Case, max_pairs: int) -> None:
+    loosest = list(zip(case.bounds.lower.min(axis=0).tolist(), case.bounds.upper.max(axis=0).tolist(), strict=True))
+
+    def is_near(i: int, row: int) -> bool:
+        for member, (lower, upper) in enumerate(loosest):
+            if (lower, upper) != (NO_LOWER, NO_UPPER):
+                time, other = int(case.stored.times[row]), int(case.probe.times[member, i])
+                if NULL_TIME in (time, other) or not lower <= time - other <= upper:
+                    return False
+        return True
+
+    pieces = list(match_pairs(case.probe, case.stored, case.bounds, max_pairs=max_pairs))
+    assert sum(piece.near_count for piece in pieces) == sum(
+        code == stored_code and is_near(i, int(case.stored.rows[entry]))
+        for i, code in enumerate(case.probe.codes)
+        if case.probe.bits[:, i].any()
+        for entry, stored_code in enumerate(case.stored.codes)
+    )
+
+
 @pytest.mark.parametrize(("probe", "stored"), [([], [1, 2]), ([1, 2], []), ([], []), ([1, 3], [2, 4])])
 def test_nothing_comes_out_where_nothing_meets(probe: list[int], stored: list[int]) -> None:
     assert match(probe, stored) == []
@@ -170,5 +191,5 @@ def test_one_probe_row_with_more_pairs_than_allowed_stays_whole() -> None:
 def test_the_probe_rows_bits_are_not_changed() -> None:
     probe, stored = plain_probe([1]), plain_stored([1])
     stored.places[0] = NONE_PASS
-    assert list(match_pairs(probe, stored, NO_BOUNDS, max_pairs=10)) == []
+    assert matched(list(match_pairs(probe, stored, NO_BOUNDS, max_pairs=10))) == []
     assert probe.bits.tolist() == [[1]]

@@ -19,6 +19,7 @@ from dovetail.kernels.hash_keys import KeyCodes, hash_keys
 from dovetail.testing.asserts import assert_same_answers, check_case, check_seeds, kept_cases, run_case
 from dovetail.testing.cases import EngineCase
 from dovetail.testing.generators import (
+    CHAINS,
     DEFAULT_LIMITS,
     LATE_SIBLINGS,
     LONE_WINDOWS,
@@ -46,8 +47,8 @@ def seeds_of(chunk: int, share: float) -> range:
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 @pytest.mark.parametrize(
     ("limits", "share"),
-    [(DEFAULT_LIMITS, 1.0), (LONG_RUNS, 0.1), (LONE_WINDOWS, 0.3), (LATE_SIBLINGS, 0.2)],
-    ids=["everything", "long_runs", "lone_windows", "late_siblings"],
+    [(DEFAULT_LIMITS, 1.0), (LONG_RUNS, 0.1), (LONE_WINDOWS, 0.3), (LATE_SIBLINGS, 0.2), (CHAINS, 0.3)],
+    ids=["everything", "long_runs", "lone_windows", "late_siblings", "chains"],
 )
 def test_streamed_answers_are_those_of_batch_sql(limits: CaseLimits, share: float, chunk: int) -> None:
     check_seeds(seeds_of(chunk, share), lambda seed: random_case(seed, limits), SEEDS_DIR)

@@ -1,7 +1,18 @@
 from __future__ import annotations
 
+import numpy as np
+
 from dovetail.core.errors import EvaluationError
-from dovetail.runtime.report import MergedBuckets, StepCount, StreamCount, TaskReport
+from dovetail.runtime.report import (
+    KeyCount,
+    MatchSample,
+    MergedBuckets,
+    SelectionCount,
+    StepCount,
+    StreamCount,
+    TaskReport,
+    count_keys,
+)
 from dovetail.store.bucket_file import BucketMeta
 from dovetail.store.manifest import ResultFile
 
@@ -12,12 +23,16 @@ def test_a_report_survives_the_way_to_the_driver() -> None:
     report = TaskReport(
         streams=[StreamCount("a", 3, 1, None)],
         steps=[StepCount("a#1", 1, 2, 3)],
+        selections=[SelectionCount("a", "v > 1", 9, 4)],
+        keys=[count_keys("a", "[k]", np.array([1, 1, 1 << 63], np.uint64), 2)],
+        samples=[MatchSample("a.k=b.k", 1.5, 100.0, 0.25)],
         results=[ResultFile("q#1", "p", 1, 2)],
         merges=[MergedBuckets(BUCKET, ("x", "y"))],
         seconds_by_part={"hop 1": 0.5},
     )
     report.fail({"q#1"}, EvaluationError("division by zero", hint="guard it"))
     assert TaskReport.from_bytes(report.to_bytes()) == report
+    assert report.keys == [KeyCount("a", "[k]", 3, [2, 1], [], [], [1, 1 << 63])]
 
 
 def test_the_first_failure_of_a_query_counts() -> None:

@@ -38,11 +38,18 @@ def case_with_queries(seed: int, limits: CaseLimits, at_least: int) -> EngineCas
 
 
 def open_session(
-    spark: SparkSession, case: EngineCase, folder: Path, small_batch_rows: int = 0
+    spark: SparkSession, case: EngineCase, folder: Path, small_batch_rows: int = 0, **options: object
 ) -> tuple[Session, FileStreams]:
     """By default no batch counts as small, so that every one goes through the exchanges between stages."""
     streams = FileStreams(spark, case, folder / "streams")
-    session = Session(spark, str(folder / "checkpoint"), partitions=2, key_groups=16, small_batch_rows=small_batch_rows)
+    session = Session(
+        spark,
+        str(folder / "checkpoint"),
+        partitions=2,
+        key_groups=16,
+        small_batch_rows=small_batch_rows,
+        **options,
+    )
     for stream in case.streams:
         session.create_stream(
             stream.name, streams.frame(stream), event_time=stream.event_time, lateness=stream.lateness
@@ -59,7 +66,7 @@ def test_a_drained_session_answers_as_batch_sql(
     spark: SparkSession, tmp_path: Path, seed: int, small_batch_rows: int
 ) -> None:
     case = case_with_queries(seed, MANY_QUERIES, at_least=9)
-    session, streams = open_session(spark, case, tmp_path, small_batch_rows)
+    session, streams = open_session(spark, case, tmp_path, small_batch_rows, keep_intermediates=True)
     for batch in range(len(case.batches)):
         streams.add_batch(batch)
     handles = {query.name: session.create_query(query.sql, name=query.name) for query in case.queries}

@@ -143,12 +143,26 @@ def _smallest_rows(figures: Figures) -> list[FigureRow]:
     ]
 
 
+def _ilp_rows(figures: Figures) -> list[FigureRow]:
+    return [_ilp_row(case) for case in (*figures["cases"], *figures["partitioned_cases"])]
+
+
+def _ilp_row(case: Figures) -> FigureRow:
+    tasks = f", {case['parallelism']} tasks a store" if case["parallelism"] > 1 else ""
+    measured = f"{case['queries']} queries of {case['size']} over {case['relations']} relations{tasks}"
+    proven = "not proven" if case["seconds_optimal"] is None else f"optimal {case['seconds_optimal']} s"
+    near = "" if case["seconds_1pct"] is None else f"within 1% {case['seconds_1pct']} s; "
+    close = f"within 5% of the best known {case['seconds_5pct_of_best']} s"
+    return FigureRow(measured, f"saving {case['saving']:.0%}; {near}{close}; {proven}; gap {case['gap']:.1%}")
+
+
 _ROWS_BY_SUITE = {
     "single": _single_rows,
     "queries": _queries_rows,
     "window": _window_rows,
     "multiway": _multiway_rows,
     "smallest": _smallest_rows,
+    "ilp": _ilp_rows,
 }
 
 

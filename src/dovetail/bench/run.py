@@ -11,14 +11,14 @@ import pyspark
 from pyspark.sql import SparkSession
 from rich.console import Console
 
-from dovetail.bench import multiway, queries, single, smallest, window
+from dovetail.bench import ilp, multiway, queries, single, smallest, window
 from dovetail.bench.measure import Steps
 from dovetail.bench.options import BenchError, BenchOptions
 from dovetail.bench.report import figures_table
 from dovetail.bench.spark_session import memory_bytes, start_spark
 from dovetail.bench.workbench import Workbench
 
-__all__ = ["SUITES", "BenchError", "BenchOptions", "run_suite"]
+__all__ = ["SUITES", "SUITES_WITHOUT_SPARK", "BenchError", "BenchOptions", "run_suite"]
 
 SUITES: dict[str, Callable[[Workbench], dict[str, object]]] = {
     "single": single.run,
@@ -28,23 +28,35 @@ SUITES: dict[str, Callable[[Workbench], dict[str, object]]] = {
     "smallest": smallest.run,
 }
 
+SUITES_WITHOUT_SPARK: dict[str, Callable[[BenchOptions, Steps], dict[str, object]]] = {
+    "ilp": ilp.run,
+}
+
 
 def run_suite(suite: str, options: BenchOptions, console: Console) -> dict[str, object]:
     """Run one suite with progress and a final table on `console`; the figures are ready for `json.dump`."""
-    if suite not in SUITES:
-        raise BenchError(f"there is no suite {suite!r}", hint=f"one of: {', '.join(SUITES)}")
+    names = [*SUITES, *SUITES_WITHOUT_SPARK]
+    if suite not in names:
+        raise BenchError(f"there is no suite {suite!r}", hint=f"one of: {', '.join(names)}")
     console.print(f"[bold]{suite}[/bold] on {options.cores} cores{', quick' if options.quick else ''}")
+    if suite in SUITES_WITHOUT_SPARK:
+        figures = SUITES_WITHOUT_SPARK[suite](options, Steps(console))
+    else:
+        figures = _run_with_spark(suite, options, console)
+    figures = {"suite": suite, "quick": options.quick, **figures, **_circumstances(options)}
+    console.print(figures_table(figures))
+    return figures
+
+
+def _run_with_spark(suite: str, options: BenchOptions, console: Console) -> dict[str, object]:
     had_spark = SparkSession.getActiveSession() is not None
     with tempfile.TemporaryDirectory(prefix="dovetail-bench-") as folder:
         spark = start_spark(options.cores, Path(folder))
         try:
-            figures = SUITES[suite](Workbench(spark, Path(folder), options, Steps(console)))
+            return SUITES[suite](Workbench(spark, Path(folder), options, Steps(console)))
         finally:
             if not had_spark:
                 spark.stop()
-    figures = {"suite": suite, "quick": options.quick, **figures, **_circumstances(options)}
-    console.print(figures_table(figures))
-    return figures
 
 
 def _circumstances(options: BenchOptions) -> dict[str, object]:

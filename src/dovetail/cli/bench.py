@@ -15,7 +15,7 @@ from dovetail.cli.errors import show_errors
 
 @show_errors
 def bench(
-    suite: Annotated[str, typer.Argument(help="single, queries, window, multiway or smallest.")],
+    suite: Annotated[str, typer.Argument(help="single, queries, window, multiway, smallest or ilp.")],
     json_file: Annotated[Path | None, typer.Option("--json", help="Write the figures to this file.")] = None,
     rows: Annotated[int | None, typer.Option(help="Input rows of one run, over all streams.")] = None,
     time_limit: Annotated[float | None, typer.Option(help="Seconds after which a peer's run is stopped.")] = None,

@@ -86,7 +86,7 @@ def complete_from(
     for relation in live.query.relations:
         store = store_of(relation)
         history = histories.get(store, StoreHistory())
-        since = max(since, _kept_since(live, relation, streams[relation.stream], history, batch))
+        since = max(since, kept_since(live, relation, streams[relation.stream].event_time, history, batch))
         retention = retention_of([(live, relation)])
         for entry in history.expired:
             if not retention.is_dead(entry.max_time_us, watermark_us_by_stream):
@@ -94,9 +94,10 @@ def complete_from(
     return _not_inside_a_bucket(since, {store_of(relation) for relation in live.query.relations}, list(buckets))
 
 
-def _kept_since(live: LiveQuery, relation: Relation, stream: Stream, history: StoreHistory, batch: int) -> int:
+def kept_since(live: LiveQuery, relation: Relation, event_time: str | None, history: StoreHistory, batch: int) -> int:
+    """The first batch from which on the store kept all that the query needs of it."""
     selection = as_row(relation.selection, relation.alias)
-    needed = required_columns(live, relation, stream)
+    needed = required_columns(live, relation, event_time)
     tested = {column.name for column in columns_of(selection)}
     since = batch
     for segment in reversed(history.segments):

@@ -11,7 +11,7 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,24 +25,34 @@ from dovetail.engine.finish_batch import check_written, finish_batch
 from dovetail.engine.options import EngineOptions
 from dovetail.engine.progress import make_progress
 from dovetail.engine.registry import QueryRecord, QueryState, Registry, check_name
+from dovetail.engine.settle_intermediates import settle_intermediates
 from dovetail.engine.state import EngineState, stream_text
 from dovetail.frontend.compile_sql import compile_sql
+from dovetail.optimizer.decide import Decide, Decisions, greedy, keep_intermediates
+from dovetail.optimizer.decide_jointly import jointly
 from dovetail.optimizer.derive_stores import growing_streams
 from dovetail.optimizer.live_query import LiveQuery
 from dovetail.optimizer.plan_queries import plan_queries
+from dovetail.plan.sampled_join import SampledJoin
 from dovetail.plan.shared_plan import SharedPlan, even_placement
 from dovetail.query.join_query import JoinQuery
 from dovetail.query.stream import Stream
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.message import Kind, Message
 from dovetail.runtime.report import TaskReport
+from dovetail.stats.catalog import StatsCatalog
+from dovetail.stats.observed import changed
 from dovetail.store.bucket_file import BucketMeta, check_bucket
 from dovetail.store.commit import OnStep, no_step
 from dovetail.store.layout import open_layout
 from dovetail.store.lock import CheckpointLock
 from dovetail.store.manifest import ResultFile, read_latest, read_manifests
 
+JOINS_SAMPLED_A_BATCH = 4
 _log = logging.getLogger("dovetail")
+REPLAN_FACTOR = 2.0
+PLAN_S = 0.5
+"""How long a batch may wait for a joint plan when the queries have changed."""
 
 Run = Callable[[BatchTask], list[Message]]
 """Runs a batch's tasks over its rows and returns every message of the last hop."""
@@ -54,18 +64,27 @@ class _Planned:
 
     plan: SharedPlan
     queries: tuple[LiveQuery, ...]
+    decisions: Decisions
+    stats: StatsCatalog
 
 
 class Engine:
     """Everything but the data path. Thread-safe: queries come and go while a batch runs."""
 
     def __init__(
-        self, root: Path, options: EngineOptions, *, clock: Clock = system_clock, on_step: OnStep = no_step
+        self,
+        root: Path,
+        options: EngineOptions,
+        *,
+        clock: Clock = system_clock,
+        on_step: OnStep = no_step,
+        decide: Decide | None = None,
     ) -> None:
         self.root = root
         self.options = options
         self._clock = clock
         self._on_step = on_step
+        self._decide = decide or _decide_by(options)
         self._lock = threading.RLock()
         self._checkpoint_lock = CheckpointLock(root)
         try:
@@ -82,6 +101,7 @@ class Engine:
         self.streams: dict[str, Stream] = {}
         self._compiled: dict[str, JoinQuery] = {}
         self._planned: _Planned | None = None
+        self._sampled_joins: tuple[SampledJoin, ...] = ()
         self.progress: dict[str, Any] | None = None
 
     def close(self) -> None:
@@ -185,6 +205,16 @@ class Engine:
             planned = self._plan_for(self._apply_changes(self._state, self._state.batch + 1))[1]
             return planned.plan, planned.queries
 
+    @property
+    def statistics(self) -> StatsCatalog:
+        """What is known of the data after the last batch; what the user gave comes first."""
+        return (self.options.statistics or StatsCatalog()).with_observed(self._state.observed)
+
+    def sample_joins(self, joins: tuple[SampledJoin, ...]) -> None:
+        """Estimate these joins from the next batch on, a few a batch, in place of those asked for before."""
+        with self._lock:
+            self._sampled_joins = joins
+
     def check_ready(self) -> None:
         """Raise unless every stream of the checkpoint is registered again and every query compiles."""
         with self._lock:
@@ -233,7 +263,9 @@ class Engine:
             "run": (ran_at - planned_at) * 1e3,
             "commit": (time.perf_counter() - ran_at) * 1e3,
         }
-        self.progress = make_progress(state, planned.plan, self.streams, report, durations, self._clock())
+        self.progress = make_progress(
+            state, planned.plan, self.streams, report, durations, self._clock(), self.statistics
+        )
         committed.clean_up(self.root, self._on_step)
         return True
 
@@ -250,6 +282,7 @@ class Engine:
             max_pairs=self.options.max_pairs,
             piece_bytes=self.options.piece_bytes,
             is_small=self.progress is not None and self.progress["numInputRows"] < self.options.small_batch_rows,
+            sampled_joins=_in_turn(self._sampled_joins, before.batch),
         )
 
     def _apply_changes(self, state: EngineState, batch: int) -> EngineState:
@@ -278,14 +311,36 @@ class Engine:
             LiveQuery(record.id, record.name, self.compiled(record.id), record.complete_from or 0)
             for record in state.registry.running
         )
-        if self._planned is not None and self._planned.queries == live:
-            return state, self._planned
+        stats = self._stats_to_plan_by(live)
+        decisions = self._decide(live, self.streams, stats, state.batch)
+        decisions = replace(
+            decisions, intermediates=settle_intermediates(decisions.intermediates, live, self.streams, state)
+        )
+        state = replace(state, kept_from={kept.intermediate.id: kept.complete_from for kept in decisions.intermediates})
+        known = self._planned
+        if known is not None and (known.queries, known.decisions) == (live, decisions) and known.stats is stats:
+            return state, known
         # After a restart the queries are those of the recorded epoch, unless changes came in between.
         is_same = self._planned is None and state.registry.running == self._state.registry.running
         epoch = state.epoch if is_same and state.epoch else state.epoch + 1
         placement = even_placement(self.options.key_groups, self.options.partitions)
-        plan = plan_queries(live, self.streams, placement, epoch=epoch, stats=self.options.statistics)
-        return replace(state, epoch=epoch), _Planned(plan, live)
+        plan = plan_queries(live, self.streams, placement, epoch=epoch, stats=stats, decisions=decisions)
+        if known is not None and replace(plan, epoch=known.plan.epoch) == known.plan:
+            # Other figures, the same plan: nobody needs to hear of it.
+            return state, _Planned(known.plan, live, decisions, stats)
+        return replace(state, epoch=epoch), _Planned(plan, live, decisions, stats)
+
+    def _stats_to_plan_by(self, live: tuple[LiveQuery, ...]) -> StatsCatalog:
+        """The statistics of the last plan, until something moved by so much that another plan may be better."""
+        observed = self._state.observed
+        if self._planned is None:
+            return self.statistics
+        if all(len(each.query.relations) == 2 for each in live):
+            return self._planned.stats  # a join of two has but one order
+        planned_by = self._planned.stats.observed
+        # What the first plans could only assume is known after a batch or two.
+        is_first = not planned_by.tallies and bool(observed.tallies)
+        return self.statistics if is_first or changed(planned_by, observed, REPLAN_FACTOR) else self._planned.stats
 
     def _with_pending(self) -> Registry:
         records = {record.id: record for record in self._state.registry.records}
@@ -300,6 +355,21 @@ class Engine:
         return next(
             (r for r in self._with_pending().records if r.name == name and r.state is not QueryState.DROPPED), None
         )
+
+
+def _decide_by(options: EngineOptions) -> Decide:
+    decide_orders = greedy if options.optimizer == "greedy" else jointly(PLAN_S)
+
+    def decide(
+        queries: tuple[LiveQuery, ...], streams: Mapping[str, Stream], stats: StatsCatalog, batch: int
+    ) -> Decisions:
+        decisions = decide_orders(queries, streams, stats, batch)
+        if options.keep_intermediates:
+            kept = keep_intermediates(queries, streams, stats, batch)
+            decisions = replace(decisions, intermediates=kept.intermediates)
+        return decisions
+
+    return decide
 
 
 class _ResultIndex:
@@ -318,17 +388,26 @@ class _ResultIndex:
         return list(self._files.get(query, []))
 
 
+def _in_turn(joins: tuple[SampledJoin, ...], batch: int) -> tuple[SampledJoin, ...]:
+    """A few of them, so that no batch pays for all; after some batches each had its turn."""
+    turns = -(-len(joins) // JOINS_SAMPLED_A_BATCH)
+    return tuple(join for place, join in enumerate(joins) if place % turns == batch % turns)
+
+
 def read_messages(messages: list[Message]) -> tuple[TaskReport, list[BucketMeta]]:
     """All tasks' reports as one, and the buckets that the batch wrote."""
     whole = TaskReport()
     buckets = []
     for message in messages:
-        if message.kind is Kind.BUCKET:
+        if message.kind in (Kind.BUCKET, Kind.STORED):
             buckets.append(BucketMeta.from_json(json.loads(message.payload)))
             continue
         report = TaskReport.from_bytes(message.payload)
         whole.streams += report.streams
+        whole.selections += report.selections
+        whole.keys += report.keys
         whole.steps += report.steps
+        whole.samples += report.samples
         whole.results += report.results
         whole.failures += report.failures
         whole.merges += report.merges

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from dovetail.core.errors import StoreError
 from dovetail.engine.coverage import StoreHistory
+from dovetail.engine.observe_batch import Batch, observe_batch
 from dovetail.engine.registry import QueryState, Registry
 from dovetail.engine.state import EngineState
 from dovetail.plan.affected_queries import queries_of_selection
@@ -30,6 +31,8 @@ def finish_batch(
     buckets = _merged(before.buckets, written, report)
     kept, dead, histories = _keep_and_expire(state, plan, streams, buckets, set(failed))
     state = replace(state, buckets=kept, histories=histories)
+    seen = observe_batch(Batch(before, state, plan, streams, report, tuple(written)))
+    state = replace(state, observed=before.observed.folded(seen))
     dead_paths = [meta.path for meta in dead]
     dead_paths += [path for merge in report.merges for path in merge.replaced_paths]
     dead_paths += [result.path for result in report.results if result.query in failed]

@@ -9,6 +9,7 @@ from dovetail.core.errors import SessionError
 from dovetail.stats.catalog import StatsCatalog
 
 MAX_KEY_GROUPS = 1 << 15
+OPTIMIZERS = ("greedy", "joint")
 
 
 @dataclass(frozen=True)
@@ -16,6 +17,7 @@ class EngineOptions:
     """`key_groups` is fixed for a checkpoint's life; `partitions` may change with every start.
 
     `max_pairs` and `piece_bytes` bound what a task holds in memory at once: joined pairs, and rows it received.
+    `keep_intermediates` has every join of three or more streams keep its intermediate results as stores.
     After a batch of fewer than `small_batch_rows` rows the next runs as one task: a stage costs more than its work.
     """
 
@@ -25,6 +27,8 @@ class EngineOptions:
     max_pairs: int = 4_000_000
     piece_bytes: int = 256 << 20
     small_batch_rows: int = 20_000
+    optimizer: str = "greedy"
+    keep_intermediates: bool = False
     timezone: str = "UTC"
     storage_budget: int | None = None
     statistics: StatsCatalog | None = None
@@ -36,6 +40,8 @@ class EngineOptions:
             raise SessionError(
                 f"partitions is {self.partitions}", hint=f"use 1 to key_groups, which is {self.key_groups}"
             )
+        if self.optimizer not in OPTIMIZERS:
+            raise SessionError(f"optimizer is {self.optimizer!r}", hint=f"use one of {', '.join(OPTIMIZERS)}")
         if self.merge_fanout < 2:
             raise SessionError(f"merge_fanout is {self.merge_fanout}", hint="use 2 or more")
         if self.storage_budget is not None and self.storage_budget <= 0:

@@ -10,6 +10,8 @@ from dovetail.engine.state import EngineState
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.query.stream import Stream
 from dovetail.runtime.report import StepCount, StreamCount, TaskReport
+from dovetail.stats.catalog import MATCH_KINDS, StatsCatalog
+from dovetail.stats.estimate import Estimate
 
 
 def make_progress(
@@ -19,6 +21,7 @@ def make_progress(
     report: TaskReport,
     duration_ms: dict[str, float],
     finished_at: float,
+    stats: StatsCatalog,
 ) -> dict[str, Any]:
     total_ms = sum(duration_ms.values())
     input_rows = sum(count.rows for count in report.streams)
@@ -47,6 +50,7 @@ def make_progress(
         ],
         "stores": _store_entries(state, plan, name_by_query),
         "hops": _hop_entries(plan, report.steps, name_by_query),
+        "statistics": _statistics_entry(streams, stats),
     }
 
 
@@ -67,7 +71,7 @@ def _stream_entries(
 def _store_entries(state: EngineState, plan: SharedPlan, name_by_query: Mapping[str, str]) -> list[dict[str, Any]]:
     users: dict[str, set[str]] = {}
     for tree in plan.trees:
-        users.setdefault(tree.start, set()).update(name_by_query[leg.query] for leg in tree.legs)
+        users.setdefault(tree.start, set()).update(name_by_query.get(leg.query, leg.query) for leg in tree.legs)
     entries = []
     for store in plan.stores:
         buckets = [meta for meta in state.buckets if meta.store == store.id]
@@ -95,10 +99,33 @@ def _hop_entries(plan: SharedPlan, steps: list[StepCount], name_by_query: Mappin
                     "step": f"{tree.start}: {node.step}",
                     "probeRows": sum(step.probe_rows for step in counted),
                     "matchedRows": sum(step.matched_rows for step in counted),
-                    "queries": sorted({name_by_query[leg.query] for leg in node.legs}),
+                    "queries": sorted({name_by_query.get(leg.query, leg.query) for leg in node.legs}),
                 }
             )
     return entries
+
+
+def _statistics_entry(streams: Mapping[str, Stream], stats: StatsCatalog) -> dict[str, Any]:
+    """What planners will use of streams and joins, folded over batches; selections and keys are in EXPLAIN."""
+    edges = {figure.subject[0] for figure in stats.observed.tallies if figure.kind in MATCH_KINDS}
+    return {
+        "streams": [
+            {
+                "name": name,
+                "batchRows": _figure(stats.batch_rows(name)),
+                "rowsPerSecond": _figure(stats.rows_per_s(name)),
+                "lateShare": _figure(stats.late_share(name)),
+            }
+            for name in streams
+        ],
+        "matches": [{"edge": edge, "probability": _figure(stats.match(edge))} for edge in sorted(edges)],
+    }
+
+
+def _figure(estimate: Estimate | None) -> dict[str, Any] | None:
+    if estimate is None:
+        return None
+    return {"value": estimate.value, "origin": estimate.origin.value, "relativeError": estimate.relative_error}
 
 
 def _iso(micros: float) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from dovetail.engine.coverage import StoreHistory
 from dovetail.engine.registry import QueryRecord, Registry
 from dovetail.query.stream import Stream
+from dovetail.stats.observed import ObservedStats
 from dovetail.store.bucket_file import BucketMeta
 from dovetail.store.manifest import State
 
@@ -17,7 +18,11 @@ NO_BATCH = -1
 
 @dataclass(frozen=True)
 class EngineState:
-    """State after batch `batch`; a new checkpoint stands at `NO_BATCH`."""
+    """State after batch `batch`; a new checkpoint stands at `NO_BATCH`.
+
+    `kept_from` says of every intermediate from which batch on it joins its members' rows. `observed` is not
+    part of what a batch is a function of: it decides no answer, only which plans come to mind later.
+    """
 
     batch: int = NO_BATCH
     epoch: int = 0
@@ -27,6 +32,8 @@ class EngineState:
     histories: Mapping[str, StoreHistory] = field(default_factory=dict)
     buckets: tuple[BucketMeta, ...] = ()
     stream_texts: Mapping[str, str] = field(default_factory=dict)
+    kept_from: Mapping[str, int] = field(default_factory=dict)
+    observed: ObservedStats = field(default_factory=ObservedStats, compare=False)
 
     def watermark_us_by_stream(self, streams: Mapping[str, Stream]) -> dict[str, int]:
         """Rows below their stream's watermark are late; partners below it can no longer come."""
@@ -44,6 +51,8 @@ class EngineState:
             "max_time_us_by_stream": dict(self.max_time_us_by_stream),
             "histories": {store: history.to_json() for store, history in self.histories.items()},
             "stream_texts": dict(self.stream_texts),
+            "kept_from": dict(self.kept_from),
+            "observed": self.observed.to_json(),
         }
         return State(self.batch, self.buckets, engine)
 
@@ -59,6 +68,8 @@ class EngineState:
             histories={store: StoreHistory.from_json(record) for store, record in engine["histories"].items()},
             buckets=stored.buckets,
             stream_texts=engine["stream_texts"],
+            kept_from=engine["kept_from"],
+            observed=ObservedStats.from_json(engine["observed"]),
         )
 
 

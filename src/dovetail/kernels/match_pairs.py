@@ -9,9 +9,9 @@ Both sides are sorted by code, so one forward pass finds where each probe row's 
 probe rows times log(gap) plus pairs, not stored rows, and a store a hundred times larger than the batch stays cheap.
 
 A probe row brings a bit for every leg that still wants it. A pair keeps those bits whose selection the stored
-row passed on arrival and whose time bounds hold; pairs without bits do not come out. Pairs are ordered by probe
-row, then stored position, in pieces of about `max_pairs`, so that skew cannot exhaust memory. Codes only: the
-caller confirms real keys if codes are hashes.
+row passed on arrival and whose time bounds hold; pairs without bits do not come out, but are counted. Pairs are
+ordered by probe row, then stored position, in pieces of about `max_pairs`, so that skew cannot exhaust memory. Codes
+only: the caller confirms real keys if codes are hashes.
 
 Whether a row matches is as unpredictable as a coin, and a mispredicted branch costs more than all else here. So
 each step is a small loop of its own that writes every candidate and advances by 0 or 1 instead of branching.
@@ -81,11 +81,15 @@ class LegBounds:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Equally long: `probe_idx[i]` meets row `stored_rows[i]`, and the legs in `bits[:, i]` want it."""
+    """Equally long: `probe_idx[i]` meets row `stored_rows[i]`, and the legs in `bits[:, i]` want it.
+
+    They are left of `near_count` pairs whose codes are equal and whose times are near enough for some leg.
+    """
 
     probe_idx: I64
     stored_rows: npt.NDArray[np.uint32]
     bits: U64
+    near_count: int
 
 
 def match_pairs(probe: ProbeRows, stored: StoredRows, bounds: LegBounds, *, max_pairs: int) -> Iterator[Pairs]:
@@ -109,12 +113,13 @@ def match_pairs(probe: ProbeRows, stored: StoredRows, bounds: LegBounds, *, max_
         for member in range(bounds.member_count):
             if lower[member] != NO_LOWER or upper[member] != NO_UPPER:
                 pair_idx, rows = _near(pair_idx, rows, probe.times[member], stored.times, lower[member], upper[member])
+        near_count = len(pair_idx)
         bits = _wanting_legs(pair_idx, rows, probe.bits, stored.places, stored.word_addresses)
         if bounds_differ:
             _hold_bounds(bits, pair_idx, rows, probe.times, stored.times, bounds.lower, bounds.upper)
         pair_idx, rows, bits = _with_bits(pair_idx, rows, bits)
-        if len(pair_idx):
-            yield Pairs(pair_idx, rows, bits)
+        if near_count:
+            yield Pairs(pair_idx, rows, bits, near_count)
         begin = end
 
 

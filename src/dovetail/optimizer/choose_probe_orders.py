@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dovetail.optimizer.live_query import LiveQuery, as_row
+from dovetail.optimizer.live_query import LiveQuery, as_row, store_of
 from dovetail.query.join_query import Equality, JoinQuery
 from dovetail.stats.catalog import StatsCatalog, edge_text
 
@@ -69,14 +69,18 @@ def estimated_rows(query: JoinQuery, joined: list[str], stats: StatsCatalog) -> 
     rows = 1.0 / len(joined)
     for alias in joined:
         relation = query.relation(alias)
-        rows *= stats.rows(relation.stream).value * stats.selection(as_row(relation.selection, alias)).value
+        rows *= (
+            stats.rows(relation.stream).value
+            * stats.selection(as_row(relation.selection, alias), store_of(relation)).value
+        )
     for equality in query.equalities:
         if equality.aliases <= set(joined):
-            rows *= stats.match(_edge_of(query, equality)).value
+            rows *= stats.match(edge_of(query, equality)).value
     return rows
 
 
-def _edge_of(query: JoinQuery, equality: Equality) -> str:
+def edge_of(query: JoinQuery, equality: Equality) -> str:
+    """The equality's name in statistics, the same in every query."""
     sides = [
         str(equality.side_of(alias)).replace(f"{alias}.", f"{query.relation(alias).stream}.")
         for alias in sorted(equality.aliases)

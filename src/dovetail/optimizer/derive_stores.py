@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from dovetail.optimizer.live_query import LiveQuery, as_row, store_of
+from dovetail.plan.intermediate import Intermediate
 from dovetail.plan.probe_tree import ProbeTree, member_name
 from dovetail.plan.store_plan import ROW, IndexPlan, Retention, StorePlan
 from dovetail.query.expression import TRUE, Expression, columns_of, rename_relations
@@ -13,25 +15,40 @@ from dovetail.query.stream import Stream
 
 
 def derive_stores(
-    queries: tuple[LiveQuery, ...], trees: tuple[ProbeTree, ...], streams: Mapping[str, Stream]
+    queries: tuple[LiveQuery, ...],
+    trees: tuple[ProbeTree, ...],
+    streams: Mapping[str, Stream],
+    folds_by_store: Mapping[str, IntermediateFolds] | None = None,
 ) -> tuple[StorePlan, ...]:
+    event_times = {name: stream.event_time for name, stream in streams.items()}
     uses: dict[str, list[tuple[LiveQuery, Relation]]] = {}
     for live in queries:
         for relation in live.query.relations:
             uses.setdefault(store_of(relation), []).append((live, relation))
+    for store, kept in (folds_by_store or {}).items():
+        event_times[store] = kept.intermediate.event_time
+        uses[store] = [(folded, folded.query.relation(folded.folded or "")) for folded in kept.folds]
     indexes = _indexes_by_store(trees)
-    return tuple(_derive_store(store, uses[store], indexes[store], streams) for store in sorted(uses))
+    return tuple(_derive_store(store, uses[store], indexes.get(store, set()), event_times) for store in sorted(uses))
 
 
-def required_columns(live: LiveQuery, relation: Relation, stream: Stream) -> frozenset[str]:
+@dataclass(frozen=True)
+class IntermediateFolds:
+    """A join that is kept, and its users with its members folded into one relation."""
+
+    intermediate: Intermediate
+    folds: tuple[LiveQuery, ...]
+
+
+def required_columns(live: LiveQuery, relation: Relation, event_time: str | None) -> frozenset[str]:
     """What a stored row must still have when the query probes it; its selection was decided on arrival."""
     query = live.query
     expressions: list[Expression] = [column.expression for column in query.output]
     expressions += query.residuals
     expressions += [side for equality in query.equalities for side in (equality.a_side, equality.b_side)]
     names = {c.name for expression in expressions for c in columns_of(expression) if c.relation == relation.alias}
-    if stream.event_time is not None:
-        names.add(stream.event_time)
+    if event_time is not None:
+        names.add(event_time)
     return frozenset(names)
 
 
@@ -56,17 +73,20 @@ def growing_streams(live: LiveQuery) -> list[str]:
 
 
 def _derive_store(
-    store: str, uses: list[tuple[LiveQuery, Relation]], indexes: set[IndexPlan], streams: Mapping[str, Stream]
+    store: str,
+    uses: list[tuple[LiveQuery, Relation]],
+    indexes: set[IndexPlan],
+    event_times: Mapping[str, str | None],
 ) -> StorePlan:
     relation = uses[0][1]
-    stream = streams[relation.stream]
-    columns = frozenset(name for live, use in uses for name in required_columns(live, use, stream))
+    event_time = event_times[relation.stream]
+    columns = frozenset(name for live, use in uses for name in required_columns(live, use, event_time))
     selections = {as_row(use.selection, use.alias) for _, use in uses}
     return StorePlan(
         id=store,
         stream=relation.stream,
         hop_window=relation.hop_window,
-        event_time=stream.event_time,
+        event_time=event_time,
         columns=tuple(sorted(columns)),
         selections=tuple(sorted(selections, key=lambda selection: (selection != TRUE, str(selection)))),
         indexes=tuple(sorted(indexes, key=lambda index: index.id)),

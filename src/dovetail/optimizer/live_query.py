@@ -14,12 +14,17 @@ from dovetail.query.time_closure import UpperByPair, close_time_bounds
 
 @dataclass(frozen=True)
 class LiveQuery:
-    """`id` is unique for ever; `complete_from` is the first batch whose rows the query may use."""
+    """`id` is unique for ever; `complete_from` is the first batch whose rows the query may use.
+
+    `folded` is the alias that stands for an intermediate; `into` the store that takes the rows in place of a user.
+    """
 
     id: str
     name: str
     query: JoinQuery
     complete_from: int = 0
+    folded: str | None = None
+    into: str | None = None
 
     @cached_property
     def time_closure(self) -> UpperByPair:
@@ -27,11 +32,11 @@ class LiveQuery:
 
     @cached_property
     def rank_by_alias(self) -> dict[str, Rank]:
-        """Self-joins: occurrences of one store are told apart by their order in FROM."""
+        """Self-joins: occurrences of one store are told apart by their order in FROM. An intermediate ranks lowest."""
         seen: dict[str, int] = {}
         ranks = {}
         for relation in self.query.relations:
-            store = store_of(relation)
+            store = "" if relation.alias == self.folded else store_of(relation)
             ranks[relation.alias] = (store, seen.get(store, 0))
             seen[store] = seen.get(store, 0) + 1
         return ranks

@@ -10,6 +10,7 @@ predicates stay with each query's leg: the runtime matches under the loosest and
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dovetail.optimizer.choose_probe_orders import choose_probe_order, edges_between
@@ -31,13 +32,25 @@ class _Trie:
     children: dict[ProbeStep, _Trie] = field(default_factory=dict)
 
 
-def share_probe_prefixes(queries: tuple[LiveQuery, ...], stats: StatsCatalog) -> tuple[ProbeTree, ...]:
-    """One tree per store whose new rows start a probe."""
+Orders = Mapping[tuple[str, str], tuple[str, ...]]
+"""By query and start alias: the aliases in the order they are joined, the start first."""
+
+Folds = Mapping[tuple[str, str], LiveQuery]
+"""By query and start alias: the form of the query that probes an intermediate, where one does."""
+
+
+def share_probe_prefixes(
+    queries: tuple[LiveQuery, ...], stats: StatsCatalog, folds: Folds | None = None, orders: Orders | None = None
+) -> tuple[ProbeTree, ...]:
+    """One tree per store whose new rows start a probe; `orders` say how, where somebody decided."""
     roots: dict[str, _Trie] = {}
     for live in queries:
-        for relation in live.query.relations:
+        for start, relation in enumerate(live.query.relations):
             root = roots.setdefault(store_of(relation), _Trie())
-            _insert(root, live, relation.alias, stats)
+            key = (live.id, relation.alias)
+            form = (folds or {}).get(key, live)
+            order = (orders or {}).get(key) if form is live else None
+            _insert(root, form, order or _greedy_order(root, form, relation.alias, stats), start)
     return tuple(
         ProbeTree(
             store, tuple(root.legs), tuple(_frozen(child, step, store, 1) for step, child in root.children.items())
@@ -46,7 +59,7 @@ def share_probe_prefixes(queries: tuple[LiveQuery, ...], stats: StatsCatalog) ->
     )
 
 
-def _insert(root: _Trie, live: LiveQuery, start: str, stats: StatsCatalog) -> None:
+def _greedy_order(root: _Trie, live: LiveQuery, start: str, stats: StatsCatalog) -> tuple[str, ...]:
     def is_shared(joined: tuple[str, ...], alias: str) -> bool:
         trie: _Trie | None = root
         for length in range(1, len(joined) + 1):
@@ -54,18 +67,22 @@ def _insert(root: _Trie, live: LiveQuery, start: str, stats: StatsCatalog) -> No
             trie = trie.children.get(_step(live, joined[:length], following)) if trie else None
         return trie is not None
 
-    order = choose_probe_order(live, start, stats, is_shared).aliases
-    root.legs.append(_leg(live, order, 0))
+    return choose_probe_order(live, start, stats, is_shared).aliases
+
+
+def _insert(root: _Trie, live: LiveQuery, order: tuple[str, ...], start_number: int) -> None:
+    root.legs.append(_leg(live, order, 0, start_number))
     trie = root
     for position in range(1, len(order)):
         trie = trie.children.setdefault(_step(live, order[:position], order[position]), _Trie())
-        trie.legs.append(_leg(live, order, position))
+        trie.legs.append(_leg(live, order, position, start_number))
     names = {alias: member_name(position) for position, alias in enumerate(order)}
     trie.emits.append(
         Emit(
             live.id,
-            _start_of(live, start),
+            start_number,
             tuple(OutputColumn(c.name, rename_relations(c.expression, names)) for c in live.query.output),
+            live.into,
         )
     )
 
@@ -81,14 +98,14 @@ def _step(live: LiveQuery, joined: tuple[str, ...], alias: str) -> ProbeStep:
     pairs = [key_pairs[text] for text in sorted(key_pairs)]
     ranks = live.rank_by_alias
     return ProbeStep(
-        target=ranks[alias][0],
+        target=store_of(live.query.relation(alias)),
         index=IndexPlan(tuple(stored for stored, _ in pairs)),
         probe_keys=tuple(probe for _, probe in pairs),
         visibility=visibility(ranks[joined[0]], ranks[alias]),
     )
 
 
-def _leg(live: LiveQuery, order: tuple[str, ...], position: int) -> Leg:
+def _leg(live: LiveQuery, order: tuple[str, ...], position: int, start_number: int) -> Leg:
     """What becomes decidable when the member at `position` joins."""
     alias, joined = order[position], set(order[: position + 1])
     names = {name: member_name(place) for place, name in enumerate(order)}
@@ -105,15 +122,11 @@ def _leg(live: LiveQuery, order: tuple[str, ...], position: int) -> Leg:
     )
     return Leg(
         live.id,
-        _start_of(live, order[0]),
+        start_number,
         as_row(live.query.relation(alias).selection, alias),
         tuple(bounds),
         residuals,
     )
-
-
-def _start_of(live: LiveQuery, alias: str) -> int:
-    return next(place for place, relation in enumerate(live.query.relations) if relation.alias == alias)
 
 
 def _frozen(trie: _Trie, step: ProbeStep, path: str, member: int) -> ProbeNode:

@@ -63,11 +63,15 @@ class ProbeStep:
 
 @dataclass(frozen=True)
 class Emit:
-    """A query whose last member is joined at this node; `output` speaks of members."""
+    """A query whose last member is joined at this node; `output` speaks of members.
+
+    Its rows are answers, or rows of the store `into`.
+    """
 
     query: str
     start: int
     output: tuple[OutputColumn, ...]
+    into: str | None = None
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from dovetail.runtime.partial import Partial, receive_partials, send_partial
 from dovetail.runtime.probe_operator import ProbeOperator
 from dovetail.runtime.report import TaskReport
 from dovetail.runtime.result_sink import ResultSink
+from dovetail.runtime.sample_joins import sample_joins
 from dovetail.runtime.snapshot import StoreSnapshot, forget_buckets
 from dovetail.store.bucket_file import BucketMeta
 
@@ -45,10 +46,13 @@ def run_hop(task: BatchTask, partition: int, hop: int, messages: Iterable[Messag
     if hop == 1:
         worker.probe_new_rows()
         worker.merge()
+        worker.sample_joins()
     else:
         worker.probe_partials(partials)
     yield from worker.outgoing
     worker.report.results += worker.sink.close()
+    for meta in worker.sink.stored:
+        yield Message(0, Kind.STORED, json.dumps(meta.to_json()).encode())
     worker.report.seconds_by_part[f"hop {hop}"] = time.perf_counter() - began
     yield Message(0, Kind.REPORT, worker.report.to_bytes())
 
@@ -74,7 +78,7 @@ class _Hop:
             )
             for store in task.plan.stores
         }
-        self.sink = ResultSink(task, partition, self._snapshots, self.report)
+        self.sink = ResultSink(task, partition, hop, self._snapshots, self.report)
         self._probe = ProbeOperator(task, partition, self._snapshots, self.sink, self.report, self._send_on)
 
     def probe_new_rows(self) -> None:
@@ -104,6 +108,9 @@ class _Hop:
             if merge.partition == self._partition:
                 event_time = self._snapshots[merge.store].store.event_time
                 self.report.merges.append(run_merge(self._root, merge, event_time))
+
+    def sample_joins(self) -> None:
+        self.report.samples += sample_joins(self._task, self._partition, self._snapshots)
 
     def _send_on(self, partial: Partial) -> None:
         self.outgoing += send_partial(partial, self._task.plan.placement)

@@ -10,6 +10,7 @@ class Kind(IntEnum):
     BUCKET = 0  # meta of a bucket written in this batch; every partition of every hop gets it
     PARTIAL = 1  # partial results for a probe node of the next hop
     REPORT = 2  # what happened, for the driver
+    STORED = 3  # meta of a bucket of an intermediate: for the driver, as nobody probes it before the next batch
 
 
 @dataclass(frozen=True)

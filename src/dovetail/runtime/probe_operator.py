@@ -74,13 +74,14 @@ class ProbeOperator:
         """All results that `partial` (sorted by code) finds at `node`; `start_times` are member 0's, if known."""
         if len(partial.codes) == 0:
             return
-        count = StepCount(node.id, hop, len(partial.codes), 0)
+        wanted_rows = int(np.count_nonzero(np.bitwise_or.reduce(partial.bits)))
+        count = StepCount(node.id, hop, len(partial.codes), 0, wanted_rows)
         self._report.steps.append(count)
         try:
             members, bounds = _bounds_of(node)
             demands = _Demands(members, bounds, self.selection_bits(node.step.target, node.legs))
             rows = ProbeRows(partial.codes, partial.bits, self._member_times(members, partial, start_times))
-            for frame, bits in self._matches(node, partial, rows, demands):
+            for frame, bits in self._matches(node, partial, rows, demands, count):
                 count.matched_rows += len(frame)
                 self._decide(node, frame, bits)
         except EvaluationError as error:
@@ -104,7 +105,7 @@ class ProbeOperator:
         return times
 
     def _matches(
-        self, node: ProbeNode, partial: Partial, rows: ProbeRows, demands: _Demands
+        self, node: ProbeNode, partial: Partial, rows: ProbeRows, demands: _Demands, count: StepCount
     ) -> Iterator[tuple[Frame, U64]]:
         """Pairs as frames, and the legs that want each."""
         snapshot = self._snapshots[node.step.target]
@@ -116,6 +117,9 @@ class ProbeOperator:
                 continue
             for stored in self._stored(node, snapshot, ordinal, demands):
                 for pairs in match_pairs(rows, stored, demands.bounds, max_pairs=self._task.max_pairs):
+                    count.near_rows += pairs.near_count
+                    if len(pairs.probe_idx) == 0:
+                        continue
                     refs = make_refs(ordinal, pairs.stored_rows)
                     frame = partial.frame.take(pairs.probe_idx).joined(node.step.target, refs)
                     yield self._confirmed(frame, pairs.bits, confirm)

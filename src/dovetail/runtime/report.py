@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from dovetail.kernels.summarize_codes import count_by_group, heavy_codes, smallest_codes
+from dovetail.stats.key_sketch import SKETCH_CODES
+from dovetail.stats.key_stats import MAX_HISTOGRAM_GROUPS
 from dovetail.store.bucket_file import BucketMeta
 from dovetail.store.manifest import ResultFile
 
@@ -19,13 +25,66 @@ class StreamCount:
 
 
 @dataclass
+class SelectionCount:
+    """`passed_rows` of a store's `rows` pass the selection; rows that nobody wants are among them."""
+
+    store: str
+    selection: str
+    rows: int
+    passed_rows: int
+
+
+@dataclass
+class KeyCount:
+    """The keys of a bucket's index: entries per group of codes, frequent codes, and the smallest distinct ones."""
+
+    store: str
+    index: str
+    rows: int
+    rows_by_group: list[int]
+    heavy_codes: list[int]
+    heavy_rows: list[int]
+    smallest_codes: list[int]
+
+
+def count_keys(store: str, index: str, codes: npt.NDArray[np.uint64], group_count: int) -> KeyCount:
+    """`codes` ascend."""
+    heavy = heavy_codes(codes)
+    return KeyCount(
+        store,
+        index,
+        len(codes),
+        count_by_group(codes, min(group_count, MAX_HISTOGRAM_GROUPS)).tolist(),
+        heavy.codes.tolist(),
+        heavy.counts.tolist(),
+        smallest_codes(codes, SKETCH_CODES).tolist(),
+    )
+
+
+@dataclass
 class StepCount:
-    """`node` was probed by `probe_rows` rows (or partial results) and found `matched_rows`."""
+    """`node` was probed by `probe_rows` rows (or partial results) and found `matched_rows`.
+
+    Some leg wants `wanted_rows` of the probing rows; they have `near_rows` pairs of equal code within the loosest
+    bounds, whatever the legs' selections say.
+    """
 
     node: str
     hop: int
     probe_rows: int
     matched_rows: int
+    wanted_rows: int = 0
+    near_rows: int = 0
+
+
+@dataclass
+class MatchSample:
+    """A sampled join: `matches` of the `pairs` that time allows, give or take the error; 0 if all was counted."""
+
+    edge: str
+    matches: float
+    pairs: float
+    relative_error: float
 
 
 @dataclass
@@ -47,7 +106,10 @@ class TaskReport:
     """Filled while a task runs, sent once at its end."""
 
     streams: list[StreamCount] = field(default_factory=list)
+    selections: list[SelectionCount] = field(default_factory=list)
+    keys: list[KeyCount] = field(default_factory=list)
     steps: list[StepCount] = field(default_factory=list)
+    samples: list[MatchSample] = field(default_factory=list)
     results: list[ResultFile] = field(default_factory=list)
     failures: list[QueryFailure] = field(default_factory=list)
     merges: list[MergedBuckets] = field(default_factory=list)
@@ -62,14 +124,20 @@ class TaskReport:
         return {failure.query for failure in self.failures}
 
     def to_bytes(self) -> bytes:
-        return json.dumps(asdict(self), separators=(",", ":")).encode()
+        record = asdict(replace(self, keys=[]))
+        # asdict visits every number of a list, and here are hundreds for every index.
+        record["keys"] = [vars(entry) for entry in self.keys]
+        return json.dumps(record, separators=(",", ":")).encode()
 
     @staticmethod
     def from_bytes(payload: bytes) -> TaskReport:
         record: dict[str, Any] = json.loads(payload)
         return TaskReport(
             streams=[StreamCount(**entry) for entry in record["streams"]],
+            selections=[SelectionCount(**entry) for entry in record["selections"]],
+            keys=[KeyCount(**entry) for entry in record["keys"]],
             steps=[StepCount(**entry) for entry in record["steps"]],
+            samples=[MatchSample(**entry) for entry in record["samples"]],
             results=[ResultFile(**entry) for entry in record["results"]],
             failures=[QueryFailure(**entry) for entry in record["failures"]],
             merges=[

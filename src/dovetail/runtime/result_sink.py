@@ -1,6 +1,7 @@
 """Where results wait as references and become values: only here, in large pieces, whatever found them (A1).
 
-One Parquet file per query and task, named by attempt; only a manifest makes it real.
+Answers go to one Parquet file per query and task, rows of intermediates to a bucket of their store; both are named by
+attempt, and only a manifest makes them real.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.frame import Frame, FrameValues, concat_frames
 from dovetail.runtime.report import TaskReport
 from dovetail.runtime.snapshot import StoreSnapshot
+from dovetail.runtime.store_writer import PIECES_PER_SPLIT, StoreWriter
+from dovetail.store.bucket_file import BucketMeta, times_of
 from dovetail.store.layout import result_file
 from dovetail.store.manifest import ResultFile
 
@@ -35,12 +38,15 @@ class _Waiting:
 
 
 class ResultSink:
-    """Takes results of all queries; `close` writes what still waits and returns the files."""
+    """Takes results of all queries; `close` writes what still waits and returns the answers' files."""
 
     def __init__(
-        self, task: BatchTask, partition: int, snapshots: Mapping[str, StoreSnapshot], report: TaskReport
+        self, task: BatchTask, partition: int, hop: int, snapshots: Mapping[str, StoreSnapshot], report: TaskReport
     ) -> None:
         self._task = task
+        self._writer = StoreWriter(task, report)
+        # No two tasks of a batch may use the same split of a store.
+        self._next_split = (hop * task.plan.placement.partition_count + partition) * PIECES_PER_SPLIT
         self._root = Path(task.root)
         self._partition = partition
         self._snapshots = snapshots
@@ -59,11 +65,22 @@ class ResultSink:
         waiting.rows += len(frame)
         if waiting.rows >= MAX_WAITING_ROWS:
             self._materialize(self._waiting.pop((emit.query, emit.start)))
-            self._write(emit.query)
+            if emit.into is None:
+                self._write(emit.query)
+            else:
+                self._store(emit.into, emit.query)
+
+    @property
+    def stored(self) -> list[BucketMeta]:
+        """The buckets of intermediates."""
+        return self._writer.written
 
     def close(self) -> list[ResultFile]:
+        stores = {waiting.emit.query: waiting.emit.into for waiting in self._waiting.values() if waiting.emit.into}
         for waiting in self._waiting.values():
             self._materialize(waiting)
+        for query, store in stores.items():
+            self._store(store, query)
         for query in list(self._pieces):
             self._write(query)
         files = []
@@ -88,6 +105,17 @@ class ResultSink:
             return
         names = unique_names([column.name for column in emit.output])
         self._pieces.setdefault(emit.query, []).append(pa.RecordBatch.from_arrays(arrays, names))
+
+    def _store(self, store_id: str, query: str) -> None:
+        pieces = self._pieces.pop(query, [])
+        if not pieces:
+            return
+        table = pa.Table.from_batches(pieces).combine_chunks()
+        columns = {name: table.column(name).chunk(0) for name in table.column_names}
+        store = self._task.plan.store(store_id)
+        times = times_of(columns[store.event_time]) if store.event_time is not None else None
+        self._writer.write(store, columns, times, self._next_split)
+        self._next_split += 1
 
     def _write(self, query: str) -> None:
         pieces = self._pieces.pop(query, [])

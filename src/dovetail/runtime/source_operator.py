@@ -10,30 +10,21 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Iterator
-from pathlib import Path
-from uuid import uuid4
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dovetail.core.errors import EvaluationError
-from dovetail.kernels.evaluate import evaluate_mask
 from dovetail.kernels.expand_windows import expand_windows
-from dovetail.kernels.select_rows import Mask, any_of, pack_masks
-from dovetail.plan.affected_queries import queries_of_index, queries_of_selection, selections_of_queries
-from dovetail.plan.store_plan import IndexPlan, StorePlan
-from dovetail.query.expression import TRUE
+from dovetail.plan.store_plan import StorePlan
 from dovetail.query.join_query import WINDOW_END, WINDOW_START
 from dovetail.query.stream import Stream
 from dovetail.runtime.batch_task import BatchTask
-from dovetail.runtime.build_index import build_index
 from dovetail.runtime.message import Kind, Message
 from dovetail.runtime.report import StreamCount, TaskReport
-from dovetail.store.bucket_file import BucketContent, BucketIndex, BucketMeta, times_of, write_bucket
-from dovetail.store.layout import bucket_file
+from dovetail.runtime.store_writer import PIECES_PER_SPLIT, StoreWriter
+from dovetail.store.bucket_file import BucketMeta, times_of
 
-PIECES_PER_SPLIT = 1 << 20
 StreamRows = tuple[str, pa.RecordBatch]
 """Rows of one stream, columns by their own names; only columns that the plan wants are there."""
 
@@ -67,8 +58,12 @@ class _Source:
         self._first_split = split * PIECES_PER_SPLIT
         self._pieces = 0
         self._late_before_us = dict(task.late_before_us)
-        self.written: list[BucketMeta] = []
         self.report = TaskReport()
+        self._writer = StoreWriter(task, self.report)
+
+    @property
+    def written(self) -> list[BucketMeta]:
+        return self._writer.written
 
     def take(self, batches_by_stream: dict[str, list[pa.RecordBatch]]) -> None:
         began = time.perf_counter()
@@ -92,6 +87,11 @@ class _Source:
             if store.stream == stream.name:
                 self._store(store, columns, times)
 
+    def _store(self, store: StorePlan, columns: dict[str, pa.Array], times: npt.NDArray[np.int64] | None) -> None:
+        if store.hop_window is not None:
+            columns, times = _expanded(store, columns)
+        self._writer.write(store, columns, times, self._first_split + self._pieces)
+
     def _drop_late(
         self, stream: Stream, columns: dict[str, pa.Array], times: npt.NDArray[np.int64], count: StreamCount
     ) -> tuple[dict[str, pa.Array], npt.NDArray[np.int64]]:
@@ -105,89 +105,6 @@ class _Source:
             return columns, times
         keep = pa.array(in_time)
         return {name: column.filter(keep) for name, column in columns.items()}, times[in_time]
-
-    def _store(self, store: StorePlan, columns: dict[str, pa.Array], times: npt.NDArray[np.int64] | None) -> None:
-        if store.hop_window is not None:
-            columns, times = _expanded(store, columns)
-        length = len(next(iter(columns.values())))
-        masks = self._selection_masks(store, columns, length)
-        if not store.keeps_all:
-            wanted = any_of(list(masks.values()), length)
-            kept = int(wanted.sum())
-            if kept < length:
-                keep = pa.array(wanted)
-                columns = {name: column.filter(keep) for name, column in columns.items()}
-                masks = {name: mask[wanted] for name, mask in masks.items()}
-                times = times[wanted] if times is not None else None
-                length = kept
-        if length == 0:
-            return
-        content = BucketContent(
-            columns={name: columns[name] for name in store.columns},
-            selection_words=pack_masks(list(masks.values()), length),
-            indexes=self._indexes(store, columns, masks, length),
-            times=times,
-            rows=length,
-        )
-        self.written.append(self._write(store, content, tuple(masks)))
-
-    def _selection_masks(self, store: StorePlan, columns: dict[str, pa.Array], length: int) -> dict[str, Mask]:
-        """By selection; one that fails is left out, so that nobody takes its rows for refused ones later."""
-        masks = {}
-        for selection in store.tested_selections:
-            try:
-                masks[str(selection)] = evaluate_mask(
-                    selection, lambda column: columns[column.name], length, timezone=self._task.timezone
-                )
-            except EvaluationError as error:
-                self.report.fail(queries_of_selection(self._task.plan, store.id, selection), error)
-        return masks
-
-    def _indexes(
-        self, store: StorePlan, columns: dict[str, pa.Array], masks: dict[str, Mask], length: int
-    ) -> dict[str, BucketIndex]:
-        indexes = {}
-        for index in store.indexes:
-            try:
-                indexes[index.id] = build_index(index, lambda c: columns[c.name], length, self._task.timezone)
-            except EvaluationError:
-                guarded = self._guarded_index(store, index, columns, masks)
-                if guarded is not None:
-                    indexes[index.id] = guarded
-        return indexes
-
-    def _guarded_index(
-        self, store: StorePlan, index: IndexPlan, columns: dict[str, pa.Array], masks: dict[str, Mask]
-    ) -> BucketIndex | None:
-        """Only the rows that some query with this key wants: its selection may guard the key from failing."""
-        queries = queries_of_index(self._task.plan, store.id, index)
-        selections = selections_of_queries(self._task.plan, store.id, queries)
-        guards = [masks[str(selection)] for selection in selections if str(selection) in masks]
-        length = len(next(iter(columns.values())))
-        wanted = np.ones(length, np.bool_) if TRUE in selections else any_of(guards, length)
-        kept = {name: column.filter(pa.array(wanted)) for name, column in columns.items()}
-        try:
-            found = build_index(index, lambda c: kept[c.name], int(wanted.sum()), self._task.timezone)
-        except EvaluationError as error:
-            self.report.fail(queries, error)
-            return None
-        return BucketIndex(found.codes, np.flatnonzero(wanted)[found.rows].astype(np.uint32))
-
-    def _write(self, store: StorePlan, content: BucketContent, selections: tuple[str, ...]) -> BucketMeta:
-        batch, attempt = self._task.batch, uuid4().hex[:12]
-        split = self._first_split + self._pieces
-        return write_bucket(
-            Path(self._task.root),
-            content,
-            store=store.id,
-            path=bucket_file(store.id, batch, batch, split, attempt),
-            lower_batch=batch,
-            upper_batch=batch,
-            split=split,
-            level=0,
-            selections=selections,
-            keeps_all=store.keeps_all,
-        )
 
 
 def _expanded(

@@ -1,37 +1,104 @@
-"""Rates and selectivities that the planner asks for; what nobody gave is assumed."""
+"""What planners ask: the user's figures come first, then counted, estimated and assumed ones."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from dovetail.query.expression import TRUE, Expression
-from dovetail.stats.estimate import Estimate, Origin
+from dovetail.stats.estimate import Estimate, Origin, product
+from dovetail.stats.figure import Figure, Kind
+from dovetail.stats.observed import ObservedStats
 
 ASSUMED_ROWS_IN_WINDOW = 100_000.0
 ASSUMED_SELECTION = 0.5
 ASSUMED_KEY_MATCH = 1e-5
 
+MATCH_KINDS = (Kind.MATCH, Kind.MATCH_SAMPLED, Kind.MATCH_AFTER_JOIN)
+"""In the order of trust: partial results meet rows as their own history has it, not as two plain rows would."""
+
 
 @dataclass(frozen=True)
 class StatsCatalog:
-    """`rows_in_window` by stream; `key_match` by canonical edge text «stream.column=stream.column» (sorted)."""
+    """`rows_in_window` by stream; `key_match` by canonical edge text «stream.column=stream.column» (sorted).
+
+    `selection_share` is by store and the selection's canonical text.
+    """
 
     rows_in_window: Mapping[str, float] = field(default_factory=dict)
     key_match: Mapping[str, float] = field(default_factory=dict)
+    selection_share: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    observed: ObservedStats = field(default_factory=ObservedStats)
+
+    def with_observed(self, observed: ObservedStats) -> StatsCatalog:
+        return replace(self, observed=observed)
 
     def rows(self, stream: str) -> Estimate:
-        given = self.rows_in_window.get(stream)
-        return Estimate(ASSUMED_ROWS_IN_WINDOW, Origin.ASSUMED) if given is None else Estimate(given, Origin.GIVEN)
+        """Rows of the stream, wanted or not, that are as young as those its stores keep."""
+        return self._known(self.rows_in_window.get(stream), ASSUMED_ROWS_IN_WINDOW, Figure(Kind.LIVE_ROWS, (stream,)))
 
-    def selection(self, selection: Expression) -> Estimate:
+    def batch_rows(self, stream: str) -> Estimate | None:
+        return self.observed.estimate(Figure(Kind.BATCH_ROWS, (stream,)))
+
+    def rows_per_s(self, stream: str) -> Estimate | None:
+        """Of event time, late rows left out."""
+        return self.observed.estimate(Figure(Kind.ROWS_PER_S, (stream,)))
+
+    def late_share(self, stream: str) -> Estimate | None:
+        return self.observed.estimate(Figure(Kind.LATE_SHARE, (stream,)))
+
+    def stored_rows(self, store: str) -> Estimate | None:
+        return self.observed.estimate(Figure(Kind.STORED_ROWS, (store,)))
+
+    def selection(self, selection: Expression, store: str | None = None) -> Estimate:
+        """The share of the store's rows that pass; a stream and its store have the same name unless it has windows."""
         if selection == TRUE:
             return Estimate(1.0, Origin.GIVEN)
-        return Estimate(ASSUMED_SELECTION, Origin.ASSUMED)
+        if store is None:
+            return Estimate(ASSUMED_SELECTION, Origin.ASSUMED)
+        name = (store, str(selection))
+        return self._known(self.selection_share.get(name), ASSUMED_SELECTION, Figure(Kind.SELECTION, name))
 
     def match(self, edge: str) -> Estimate:
-        given = self.key_match.get(edge)
-        return Estimate(ASSUMED_KEY_MATCH, Origin.ASSUMED) if given is None else Estimate(given, Origin.GIVEN)
+        """The probability that two rows whose times allow it have the edge's keys equal."""
+        figures = (Figure(kind, (edge,)) for kind in MATCH_KINDS)
+        return self._known(self.key_match.get(edge), ASSUMED_KEY_MATCH, *figures)
+
+    def match_all(self, edges: Iterable[str]) -> Estimate:
+        """The probability that two rows meet by all these edges: as seen together, or as if they were independent."""
+        edges = sorted(edges)
+        joint = self.match(joint_edge_text(edges))
+        if joint.origin is not Origin.ASSUMED or not edges:
+            return joint
+        return product([self.match(edge) for edge in edges])
+
+    def step(self, node: str) -> Estimate | None:
+        """Rows found per row that probes at this node of the running plan."""
+        return self.observed.estimate(Figure(Kind.STEP, (node,)))
+
+    def distinct(self, store: str, index: str) -> Estimate | None:
+        """Distinct keys among the rows that the store holds (of the newest batches, if it holds very many)."""
+        keys = self.observed.keys.get((store, index))
+        return None if keys is None else keys.distinct(self.observed.first_live_batch.get(store, 0))
+
+    def rows_by_group(self, store: str, index: str) -> tuple[float, ...]:
+        """Rows of a batch per key group; empty if unknown."""
+        keys = self.observed.keys.get((store, index))
+        return () if keys is None else keys.rows_by_group
+
+    def heavy_share_by_code(self, store: str, index: str) -> Mapping[int, float]:
+        """Codes of frequent keys and the share of rows that each holds."""
+        keys = self.observed.keys.get((store, index))
+        return {} if keys is None else keys.heavy_share_by_code
+
+    def _known(self, given: float | None, assumed: float, *figures: Figure) -> Estimate:
+        if given is not None:
+            return Estimate(given, Origin.GIVEN)
+        for figure in figures:
+            found = self.observed.estimate(figure)
+            if found is not None:
+                return found
+        return Estimate(assumed, Origin.ASSUMED)
 
 
 def edge_text(a_side: str, b_side: str) -> str:
@@ -41,3 +108,12 @@ def edge_text(a_side: str, b_side: str) -> str:
     'videos.vid=views.vid'
     """
     return "=".join(sorted((a_side, b_side)))
+
+
+def joint_edge_text(edges: Iterable[str]) -> str:
+    """The name of several edges between the same rows that must all hold.
+
+    >>> joint_edge_text(["a.y=b.y", "a.x=b.x"])
+    'a.x=b.x and a.y=b.y'
+    """
+    return " and ".join(sorted(edges))

@@ -20,6 +20,7 @@ from dovetail.testing.cases import (
 )
 from dovetail.testing.local_session import LocalSession
 from dovetail.testing.oracle import Answers, DuckDbOracle, answers_of_table
+from dovetail.testing.random_plans import random_decisions
 
 SHRINK_SECONDS = 60.0
 MEMORY_DIR = "/dev/shm"  # noqa: S108  # each case makes its own private folder in it
@@ -72,6 +73,7 @@ def open_session(case: EngineCase, checkpoint_dir: Path | str, **options: Any) -
         merge_fanout=case.merge_fanout,
         max_pairs=case.max_pairs,
         piece_bytes=case.piece_bytes,
+        decide=None if case.plan_seed is None else random_decisions(case.plan_seed),
         rows_per_chunk=3,
         **options,
     )
@@ -89,10 +91,10 @@ def change_queries(session: LocalSession, case: EngineCase, batch: int, handles:
             handles[query.name] = session.create_query(query.sql, name=query.name)
 
 
-def run_case(case: EngineCase) -> CaseRun:
+def run_case(case: EngineCase, **options: Any) -> CaseRun:
     """Push all batches of the case through a new session."""
     with tempfile.TemporaryDirectory(prefix="dovetail-case-", dir=_scratch_dir()) as checkpoint_dir:
-        session = open_session(case, checkpoint_dir)
+        session = open_session(case, checkpoint_dir, **options)
         handles: dict[str, Any] = {}
         late: dict[str, list[int]] = {stream.name: [] for stream in case.streams}
         try:
@@ -116,9 +118,9 @@ def _scratch_dir() -> str | None:
     return MEMORY_DIR if os.access(MEMORY_DIR, os.W_OK) else None
 
 
-def check_case(case: EngineCase) -> CaseRun:
+def check_case(case: EngineCase, **options: Any) -> CaseRun:
     """Raise CaseFailed unless every query's answers and every stream's late rows are the oracle's."""
-    run = run_case(case)
+    run = run_case(case, **options)
     check_run(case, run)
     return run
 

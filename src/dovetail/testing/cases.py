@@ -108,6 +108,7 @@ class EngineCase:
     merge_fanout: int = 4
     max_pairs: int = 4_000_000
     piece_bytes: int = 256 << 20
+    plan_seed: int | None = None
 
     def tables(self, batch: int) -> dict[str, pa.Table]:
         rows_by_stream = self.batches[batch]
@@ -177,9 +178,10 @@ def smaller_cases(case: EngineCase) -> Iterator[EngineCase]:
         {"splits": 1},
         {"max_pairs": 4_000_000},
         {"piece_bytes": 256 << 20},
+        {"plan_seed": None},
         {"merge_fanout": 4},
     ):
-        fewer = replace(case, **setting)  # type: ignore[arg-type]  # each setting is an int field
+        fewer = replace(case, **setting)
         if fewer != case:
             yield fewer
     yield from _with_fewer_rows(case)
@@ -236,6 +238,7 @@ def case_to_json(case: EngineCase) -> str:
         "merge_fanout": case.merge_fanout,
         "max_pairs": case.max_pairs,
         "piece_bytes": case.piece_bytes,
+        "plan_seed": case.plan_seed,
     }
     text = json.dumps(document, indent=1, ensure_ascii=False)
     return _INNERMOST_LIST.sub(lambda match: " ".join(match[0].split()), text) + "\n"
@@ -262,6 +265,7 @@ def case_from_json(text: str) -> EngineCase:
         document["merge_fanout"],
         document["max_pairs"],
         document.get("piece_bytes", 256 << 20),
+        document.get("plan_seed"),
     )
 
 

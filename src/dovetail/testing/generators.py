@@ -60,6 +60,7 @@ POOL_BY_KIND: dict[str, tuple[Any, ...]] = {
 class CaseLimits:
     """How large a case may grow, and what it may hold."""
 
+    min_streams: int = 1
     max_streams: int = 4
     max_batches: int = 6
     max_queries: int = 6
@@ -91,6 +92,16 @@ LATE_SIBLINGS = CaseLimits(
 )
 """Queries of one shape and other windows that come in mid-run: a later one may want what is gone already."""
 
+CHAINS = CaseLimits(
+    min_streams=3,
+    max_batches=8,
+    max_rows=5,
+    max_queries=4,
+    sibling_chance=0.7,
+    queries=QueryLimits(4, hop_windows=False, selections=False, distinct_streams=True),
+)
+"""Joins of three and four different streams: what intermediates are for."""
+
 
 def random_case(seed: int, limits: CaseLimits = DEFAULT_LIMITS) -> EngineCase:
     return make_case(Random(seed), limits)
@@ -103,7 +114,7 @@ def engine_cases(limits: CaseLimits = DEFAULT_LIMITS) -> st.SearchStrategy[Engin
 
 def make_case(rng: Random, limits: CaseLimits) -> EngineCase:
     streams, domains = make_streams(rng, limits)
-    max_relations = rng.choice([2, 3, 3, 4, 5])
+    max_relations = 4 if limits.queries.distinct_streams else rng.choice([2, 3, 3, 4, 5])
     query_limits = replace(limits.queries, max_relations=min(max_relations, limits.queries.max_relations))
     # Results grow with the power of the relations: fewer rows where more of them join.
     max_rows = min(limits.max_rows, {2: 10, 3: 8, 4: 5, 5: 4}[query_limits.max_relations])
@@ -123,6 +134,7 @@ def make_case(rng: Random, limits: CaseLimits) -> EngineCase:
         merge_fanout=rng.choice([2, 2, 3, 4]),
         max_pairs=rng.choice([1, 7, 4_000_000, 4_000_000]),
         piece_bytes=rng.choice([1, 256 << 20, 256 << 20]),
+        plan_seed=rng.choice([None, rng.randrange(1 << 30)]),
     )
 
 
@@ -134,7 +146,7 @@ def make_streams(rng: Random, limits: CaseLimits) -> tuple[tuple[StreamCase, ...
     time_kind = "timestamp_ntz" if rng.random() < 0.1 else "timestamp"
     streams: list[StreamCase] = []
     domains: dict[tuple[str, str], str] = {}
-    for number in range(1, rng.randint(1, limits.max_streams) + 1):
+    for number in range(1, rng.randint(limits.min_streams, limits.max_streams) + 1):
         name = f"s{number}"
         suffix = "" if has_shared_names else str(number)
         columns: list[tuple[str, str]] = []

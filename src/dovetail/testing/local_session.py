@@ -14,6 +14,7 @@ from dovetail.engine.options import make_options
 from dovetail.engine.registry import QueryRecord
 from dovetail.frontend.durations import parse_duration
 from dovetail.kernels.arrow_types import arrow_type, sql_type_of
+from dovetail.optimizer.decide import Decide
 from dovetail.query.output_names import unique_names
 from dovetail.query.stream import Stream
 from dovetail.runtime.local.run_local import run_local
@@ -40,12 +41,13 @@ class LocalSession:
         *,
         faults: Faults | None = None,
         rows_per_chunk: int | None = None,
+        decide: Decide | None = None,
         **options: Any,
     ) -> None:
         self._faults = faults or Faults()
         self._rows_per_chunk = rows_per_chunk
         given = {"partitions": 2, "key_groups": 8, **options}
-        self.engine = Engine(Path(checkpoint_dir), make_options(**given), on_step=self._faults.on_step)
+        self.engine = Engine(Path(checkpoint_dir), make_options(**given), on_step=self._faults.on_step, decide=decide)
         self._last: tuple[dict[str, pa.Table], int] | None = None
         self._query_ids: dict[str, str] = {record.name: record.id for record in self.engine.records()}
 

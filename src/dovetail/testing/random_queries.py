@@ -31,13 +31,17 @@ _SAME_NAME = re.compile(r"\w+\.(\w+) = \w+\.\1")
 
 @dataclass(frozen=True)
 class QueryLimits:
-    """What a generator may use. `full_history` False asks for queries whose state is bounded."""
+    """What a generator may use. `full_history` False asks for queries whose state is bounded.
+
+    `distinct_streams` asks for three or more relations without self-joins.
+    """
 
     max_relations: int = 5
     full_history: bool = True
     hop_windows: bool = True
     within: bool = True
     selections: bool = True
+    distinct_streams: bool = False
 
 
 DEFAULT_QUERY_LIMITS = QueryLimits()
@@ -132,6 +136,9 @@ class QueryMaker:
         if not usable:
             raise ValueError("a generator needs a stream with an event time")
         chosen = [shape.choice(usable) for _ in range(count)]
+        if self.limits.distinct_streams:
+            chosen = shape.sample(usable, min(max(count, 3), len(usable)))
+            chosen += chosen[:1] * (len(chosen) == 1)
         window = self._window() if time_form == "hop" else None
         relations = []
         for letter, stream in zip(ALIASES, chosen, strict=False):

@@ -70,19 +70,25 @@ def pack_columns(types_by_column: Mapping[str, Mapping[str, DataType]]) -> Packi
 
 
 def union_streams(frames: Mapping[str, DataFrame], packing: Packing) -> DataFrame:
-    """The one DataFrame that the streaming query reads."""
+    """The one DataFrame that the streaming query reads. As texts, since every Column object costs calls to the JVM."""
     packed = []
     for stream, frame in frames.items():
         column_by_slot = {slot: column for column, slot in packing.slot_by_column[stream].items()}
         slots = [
-            (F.col(f"`{column_by_slot[slot]}`") if slot in column_by_slot else F.lit(None)).cast(data_type).alias(slot)
+            f"{_quoted(column_by_slot[slot])} AS {_quoted(slot)}"
+            if slot in column_by_slot
+            else f"CAST(NULL AS {data_type.simpleString()}) AS {_quoted(slot)}"
             for slot, data_type in packing.type_by_slot.items()
         ]
-        packed.append(frame.select(F.lit(packing.tag_of(stream)).alias(TAG), *slots))
+        packed.append(frame.selectExpr(f"{packing.tag_of(stream)} AS {TAG}", *slots))
     union = packed[0]
     for frame in packed[1:]:
         union = union.unionAll(frame)
     return union
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
 
 
 def repacked_columns(whole: Packing, wanted: Packing) -> list[Column]:

@@ -1,0 +1,63 @@
+"""What a planner decides for all queries together; everything else of a plan follows from it (C2, C1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from dovetail.optimizer.live_query import LiveQuery
+from dovetail.optimizer.materialize import KeptIntermediate, Use, foldable_subsets, intermediate_of, starts_of
+from dovetail.optimizer.share_probe_prefixes import Orders
+from dovetail.plan.intermediate import Intermediate
+from dovetail.query.stream import Stream
+from dovetail.stats.catalog import StatsCatalog
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """Where `orders` has none the greedy one is taken; `intermediates` name the starts that shall use them."""
+
+    orders: Orders = field(default_factory=dict)
+    intermediates: tuple[KeptIntermediate, ...] = ()
+
+
+Decide = Callable[[tuple[LiveQuery, ...], Mapping[str, Stream], StatsCatalog, int], Decisions]
+"""What a batch shall run by, from queries, streams, statistics and the batch's number.
+
+Decisions may differ from batch to batch: no answer depends on them, only the cost.
+"""
+
+
+def greedy(
+    _queries: tuple[LiveQuery, ...], _streams: Mapping[str, Stream], _stats: StatsCatalog, _batch: int
+) -> Decisions:
+    """Greedy orders, nothing kept."""
+    return Decisions()
+
+
+def keep_intermediates(
+    queries: tuple[LiveQuery, ...], streams: Mapping[str, Stream], _stats: StatsCatalog, _batch: int
+) -> Decisions:
+    """Greedy orders, and every start of every query probes the largest intermediate that it may."""
+    chosen: list[tuple[LiveQuery, tuple[str, ...], tuple[str, ...]]] = []
+    for live in queries:
+        taken: set[str] = set()
+        for aliases in reversed(foldable_subsets(live)):
+            starts = tuple(start for start in starts_of(live, aliases) if start not in taken)
+            taken |= set(starts)
+            if starts:
+                chosen.append((live, aliases, starts))
+    return Decisions(intermediates=intermediates_of(chosen, streams))
+
+
+def intermediates_of(
+    chosen: list[tuple[LiveQuery, tuple[str, ...], tuple[str, ...]]], streams: Mapping[str, Stream]
+) -> tuple[KeptIntermediate, ...]:
+    """Intermediates from (query, members, starts); equal joins of different queries become one."""
+    uses: dict[Intermediate, list[Use]] = {}
+    for live, aliases, starts in chosen:
+        uses.setdefault(intermediate_of(live, aliases, streams), []).append(Use(live.id, aliases, starts))
+    return tuple(
+        KeptIntermediate(intermediate, 0, tuple(uses[intermediate]))
+        for intermediate in sorted(uses, key=lambda intermediate: intermediate.id)
+    )

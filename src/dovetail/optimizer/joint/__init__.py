@@ -1,0 +1,1 @@
+"""All queries planned together (CLASH-MQO): probe orders, intermediates and partitionings of least total cost."""

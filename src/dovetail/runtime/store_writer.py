@@ -1,0 +1,123 @@
+"""Rows become a bucket: all selections decided at once (A4), rows that nobody wants dropped, the rest indexed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from uuid import uuid4
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from dovetail.core.errors import EvaluationError
+from dovetail.kernels.evaluate import evaluate_mask
+from dovetail.kernels.select_rows import Mask, any_of, pack_masks
+from dovetail.plan.affected_queries import queries_of_index, queries_of_selection, selections_of_queries
+from dovetail.plan.store_plan import IndexPlan, StorePlan
+from dovetail.query.expression import TRUE
+from dovetail.runtime.batch_task import BatchTask
+from dovetail.runtime.build_index import build_index
+from dovetail.runtime.report import SelectionCount, TaskReport, count_keys
+from dovetail.store.bucket_file import BucketContent, BucketIndex, BucketMeta, write_bucket
+from dovetail.store.layout import bucket_file
+
+PIECES_PER_SPLIT = 1 << 20
+"""Splits of one store differ between all tasks of a batch; a task has so many of its own."""
+
+
+class StoreWriter:
+    """Writes buckets of one task; what fails of a query's selections and keys goes to the report."""
+
+    def __init__(self, task: BatchTask, report: TaskReport) -> None:
+        self._task = task
+        self.report = report
+        self.written: list[BucketMeta] = []
+
+    def write(
+        self, store: StorePlan, columns: dict[str, pa.Array], times: npt.NDArray[np.int64] | None, split: int
+    ) -> None:
+        length = len(next(iter(columns.values())))
+        masks = self._selection_masks(store, columns, length)
+        self.report.selections += [
+            SelectionCount(store.id, selection, length, int(np.count_nonzero(mask)))
+            for selection, mask in masks.items()
+        ]
+        if not store.keeps_all:
+            wanted = any_of(list(masks.values()), length)
+            kept = int(wanted.sum())
+            if kept < length:
+                keep = pa.array(wanted)
+                columns = {name: column.filter(keep) for name, column in columns.items()}
+                masks = {name: mask[wanted] for name, mask in masks.items()}
+                times = times[wanted] if times is not None else None
+                length = kept
+        if length == 0:
+            return
+        indexes = self._indexes(store, columns, masks, length)
+        group_count = self._task.plan.placement.group_count
+        self.report.keys += [count_keys(store.id, name, index.codes, group_count) for name, index in indexes.items()]
+        content = BucketContent(
+            columns={name: columns[name] for name in store.columns},
+            selection_words=pack_masks(list(masks.values()), length),
+            indexes=indexes,
+            times=times,
+            rows=length,
+        )
+        self.written.append(self._write(store, content, tuple(masks), split))
+
+    def _selection_masks(self, store: StorePlan, columns: dict[str, pa.Array], length: int) -> dict[str, Mask]:
+        """By selection; one that fails is left out, so that nobody takes its rows for refused ones later."""
+        masks = {}
+        for selection in store.tested_selections:
+            try:
+                masks[str(selection)] = evaluate_mask(
+                    selection, lambda column: columns[column.name], length, timezone=self._task.timezone
+                )
+            except EvaluationError as error:
+                self.report.fail(queries_of_selection(self._task.plan, store.id, selection), error)
+        return masks
+
+    def _indexes(
+        self, store: StorePlan, columns: dict[str, pa.Array], masks: dict[str, Mask], length: int
+    ) -> dict[str, BucketIndex]:
+        indexes = {}
+        for index in store.indexes:
+            try:
+                indexes[index.id] = build_index(index, lambda c: columns[c.name], length, self._task.timezone)
+            except EvaluationError:
+                guarded = self._guarded_index(store, index, columns, masks)
+                if guarded is not None:
+                    indexes[index.id] = guarded
+        return indexes
+
+    def _guarded_index(
+        self, store: StorePlan, index: IndexPlan, columns: dict[str, pa.Array], masks: dict[str, Mask]
+    ) -> BucketIndex | None:
+        """Only the rows that some query with this key wants: its selection may guard the key from failing."""
+        queries = queries_of_index(self._task.plan, store.id, index)
+        selections = selections_of_queries(self._task.plan, store.id, queries)
+        guards = [masks[str(selection)] for selection in selections if str(selection) in masks]
+        length = len(next(iter(columns.values())))
+        wanted = np.ones(length, np.bool_) if TRUE in selections else any_of(guards, length)
+        kept = {name: column.filter(pa.array(wanted)) for name, column in columns.items()}
+        try:
+            found = build_index(index, lambda c: kept[c.name], int(wanted.sum()), self._task.timezone)
+        except EvaluationError as error:
+            self.report.fail(queries, error)
+            return None
+        return BucketIndex(found.codes, np.flatnonzero(wanted)[found.rows].astype(np.uint32))
+
+    def _write(self, store: StorePlan, content: BucketContent, selections: tuple[str, ...], split: int) -> BucketMeta:
+        batch, attempt = self._task.batch, uuid4().hex[:12]
+        return write_bucket(
+            Path(self._task.root),
+            content,
+            store=store.id,
+            path=bucket_file(store.id, batch, batch, split, attempt),
+            lower_batch=batch,
+            upper_batch=batch,
+            split=split,
+            level=0,
+            selections=selections,
+            keeps_all=store.keeps_all,
+        )

@@ -1,0 +1,120 @@
+"""What the running engine saw, folded over batches; the newest count most, so that a change shows within a few."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dovetail.stats.estimate import Estimate
+from dovetail.stats.figure import Figure, Kind, Tally
+from dovetail.stats.key_stats import KeysSeen, KeyStats
+
+FORGET_AFTER_BATCHES = 1000
+MAX_STORED_BYTES = 64 << 10
+_ENTRY_BYTES = 90
+"""At most, without the names: three numbers, a batch, the kind and the punctuation."""
+
+_KIND_ORDER = {kind: place for place, kind in enumerate(Kind)}
+IndexName = tuple[str, str]
+"""A store's id and an index's id."""
+
+
+@dataclass(frozen=True)
+class BatchSeen:
+    """What one batch adds. `first_live_batch` is by store: the oldest batch of which it still holds rows."""
+
+    batch: int
+    tallies: Mapping[Figure, Tally] = field(default_factory=dict)
+    keys: Mapping[IndexName, KeysSeen] = field(default_factory=dict)
+    first_live_batch: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ObservedStats:
+    """A value: the driver folds each finished batch into the next one, and planners read whichever they began with."""
+
+    tallies: Mapping[Figure, Tally] = field(default_factory=dict)
+    keys: Mapping[IndexName, KeyStats] = field(default_factory=dict)
+    first_live_batch: Mapping[str, int] = field(default_factory=dict)
+    last_batch_by_name: Mapping[Figure | IndexName, int] = field(default_factory=dict)
+
+    def folded(self, seen: BatchSeen) -> ObservedStats:
+        tallies, keys, last = dict(self.tallies), dict(self.keys), dict(self.last_batch_by_name)
+        for figure, tally in seen.tallies.items():
+            if tally.whole:
+                tallies[figure] = tallies[figure].folded(tally) if figure in tallies else tally
+                last[figure] = seen.batch
+        for name, key_seen in seen.keys.items():
+            keys[name] = keys.get(name, KeyStats()).folded(key_seen, seen.batch)
+            last[name] = seen.batch
+        recent = {name: batch for name, batch in last.items() if batch > seen.batch - FORGET_AFTER_BATCHES}
+        return ObservedStats(
+            {figure: tally for figure, tally in tallies.items() if figure in recent},
+            {name: stats for name, stats in keys.items() if name in recent},
+            dict(seen.first_live_batch),
+            recent,
+        )
+
+    def to_json(self) -> list[list[Any]]:
+        """The figures for a restart, up to `MAX_STORED_BYTES`; what is known of keys comes back with a few batches."""
+        stored: list[list[Any]] = []
+        room = MAX_STORED_BYTES
+        for figure in sorted(self.tallies, key=_stored_order):
+            tally = self.tallies[figure]
+            room -= _ENTRY_BYTES + sum(len(name.encode()) for name in figure.subject)
+            if room < 0:
+                break
+            numbers = [float(f"{number:.9g}") for number in (tally.part, tally.whole, tally.relative_error)]
+            stored.append([figure.kind.name, *figure.subject, *numbers, self.last_batch_by_name[figure]])
+        return stored
+
+    @staticmethod
+    def from_json(stored: list[list[Any]]) -> ObservedStats:
+        tallies: dict[Figure, Tally] = {}
+        last: dict[Figure | IndexName, int] = {}
+        for kind, *subject, part, whole, relative_error, batch in stored:
+            figure = Figure(Kind[kind], tuple(subject))
+            tallies[figure] = Tally(part, whole, relative_error)
+            last[figure] = batch
+        return ObservedStats(tallies, last_batch_by_name=last)
+
+    def estimate(self, figure: Figure) -> Estimate | None:
+        tally = self.tallies.get(figure)
+        return None if tally is None else tally.estimate
+
+
+def _stored_order(figure: Figure) -> tuple[bool, int, tuple[str, ...]]:
+    """Figures of single queries last: there can be many, and they come back soonest."""
+    return figure.kind in (Kind.SELECTION, Kind.STEP), _KIND_ORDER[figure.kind], figure.subject
+
+
+@dataclass(frozen=True)
+class Change:
+    """A figure that moved; its text says from what to what."""
+
+    figure: Figure
+    before: Estimate
+    now: Estimate
+
+    def __str__(self) -> str:
+        return f"{self.figure}: {self.before} became {self.now}"
+
+
+def changed(old: ObservedStats, new: ObservedStats, factor: float) -> tuple[Change, ...]:
+    """Figures that moved by more than `factor` either way, beyond what chance and errors explain; sorted by text.
+
+    What is known now and was not before has not moved.
+    """
+    if factor <= 1:
+        raise ValueError(f"a change is by a factor above 1, not {factor}")
+    changes = []
+    for figure, tally in new.tallies.items():
+        earlier = old.tallies.get(figure)
+        before, now = earlier.estimate if earlier else None, tally.estimate
+        if earlier is None or before is None or now is None:
+            continue
+        low, high = sorted((before.value, now.value))
+        if high > low * factor * (1 + earlier.noise + tally.noise) and max(earlier.part, tally.part) >= 1:
+            changes.append(Change(figure, before, now))
+    return tuple(sorted(changes, key=lambda change: str(change.figure)))

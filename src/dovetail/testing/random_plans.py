@@ -1,0 +1,50 @@
+"""Plans as random as they may be, and others every few batches: no answer may depend on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from random import Random
+
+from dovetail.optimizer.choose_probe_orders import edges_between
+from dovetail.optimizer.decide import Decide, Decisions, intermediates_of
+from dovetail.optimizer.live_query import LiveQuery
+from dovetail.optimizer.materialize import foldable_subsets, starts_of
+from dovetail.query.stream import Stream
+from dovetail.stats.catalog import StatsCatalog
+
+BATCHES_PER_PLAN = 3
+
+
+def random_decisions(seed: int) -> Decide:
+    """Any order without cross products, any subset of the joins that could be kept."""
+
+    def decide(
+        queries: tuple[LiveQuery, ...], streams: Mapping[str, Stream], _stats: StatsCatalog, batch: int
+    ) -> Decisions:
+        rng = Random(f"{seed} {batch // BATCHES_PER_PLAN}")
+        orders = {
+            (live.id, relation.alias): _order(rng, live, relation.alias)
+            for live in queries
+            for relation in live.query.relations
+        }
+        chosen = []
+        for live in queries:
+            free = {relation.alias for relation in live.query.relations}
+            subsets = foldable_subsets(live)
+            for aliases in rng.sample(subsets, len(subsets)):
+                starts = tuple(start for start in starts_of(live, aliases) if start in free)
+                if starts and rng.random() < 0.7:
+                    free -= set(starts)
+                    chosen.append((live, aliases, starts))
+        return Decisions(orders, intermediates_of(chosen, streams))
+
+    return decide
+
+
+def _order(rng: Random, live: LiveQuery, start: str) -> tuple[str, ...]:
+    order = [start]
+    remaining = [relation.alias for relation in live.query.relations if relation.alias != start]
+    while remaining:
+        order.append(rng.choice([alias for alias in remaining if edges_between(live.query, order, alias)]))
+        remaining.remove(order[-1])
+    return tuple(order)

@@ -1,0 +1,84 @@
+"""Plans follow what the engine observes, at batch edges, and answers stay what they are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from dovetail.testing.local_session import LocalSession
+
+SCHEMA = pa.schema([("x", pa.int64()), ("y", pa.int64()), ("ts", pa.timestamp("us", tz="UTC"))])
+SQL = (
+    "SELECT a.x AS ax, c.y AS cy FROM a "
+    "JOIN b ON a.x = b.x AND b.ts BETWEEN a.ts - INTERVAL 1 SECOND AND a.ts + INTERVAL 1 SECOND "
+    "JOIN c ON b.y = c.y AND c.ts BETWEEN b.ts - INTERVAL 1 SECOND AND b.ts + INTERVAL 1 SECOND"
+)
+ROWS = 40
+
+
+def rows(second: int, x_values: int, y_values: int) -> pa.Table:
+    ts = pa.array([second * 1_000_000 + i for i in range(ROWS)]).cast(SCHEMA.field("ts").type)
+    return pa.table({"x": [i % x_values for i in range(ROWS)], "y": [i % y_values for i in range(ROWS)], "ts": ts})
+
+
+def first_probe_of_b(session: LocalSession) -> str:
+    plan, _ = session.engine.plan()
+    (tree,) = [tree for tree in plan.trees if tree.start == "b"]
+    (node,) = tree.children
+    return node.step.target
+
+
+@pytest.mark.parametrize("optimizer", ["greedy", "joint"])
+def test_the_order_turns_when_the_data_do(tmp_path: Path, optimizer: str) -> None:
+    session = LocalSession(tmp_path, optimizer=optimizer)
+    for name in "abc":
+        session.create_stream(name, SCHEMA, event_time="ts", lateness="0 seconds")
+    session.create_query(SQL, "q")
+    pushed: list[dict[str, pa.Table]] = []
+
+    def push(second: int, x_values: int, y_values: int) -> None:
+        pushed.append({name: rows(second, x_values, y_values) for name in "abc"})
+        session.push(pushed[-1])
+
+    for second in range(4):
+        push(second, 40, 2)
+    assert first_probe_of_b(session) == "a", "one partner in a, twenty in c"
+    epoch = session.engine.plan()[0].epoch
+    for second in range(4, 12):
+        push(second, 2, 40)
+    assert first_probe_of_b(session) == "c", "now it is the other way round"
+    assert session.engine.plan()[0].epoch > epoch
+    answers = session.results("q")
+    assert Counter(zip(*(answers.column(name).to_pylist() for name in ("ax", "cy")), strict=True)) == _expected(pushed)
+    session.close()
+
+
+def test_the_same_data_change_no_plan(tmp_path: Path) -> None:
+    session = LocalSession(tmp_path)
+    for name in "abc":
+        session.create_stream(name, SCHEMA, event_time="ts", lateness="0 seconds")
+    session.create_query(SQL, "q")
+    for second in range(4):
+        session.push({name: rows(second, 40, 2) for name in "abc"})
+    epoch = session.engine.plan()[0].epoch
+    for second in range(4, 10):
+        session.push({name: rows(second, 40, 2) for name in "abc"})
+    assert session.engine.plan()[0].epoch == epoch
+    session.close()
+
+
+def _expected(pushed: list[dict[str, pa.Table]]) -> Counter[tuple[int, int]]:
+    def of(name: str) -> list[tuple[int, int, int]]:
+        tables = [batch[name] for batch in pushed]
+        whole = pa.concat_tables(tables)
+        times = whole.column("ts").cast(pa.int64()).to_pylist()
+        return list(zip(whole.column("x").to_pylist(), whole.column("y").to_pylist(), times, strict=True))
+
+    pairs = [(a, b) for a in of("a") for b in of("b") if a[0] == b[0] and abs(a[2] - b[2]) <= 1_000_000]
+    by_y: dict[int, list[tuple[int, int, int]]] = {}
+    for c in of("c"):
+        by_y.setdefault(c[1], []).append(c)
+    return Counter((a[0], c[1]) for a, b in pairs for c in by_y.get(b[1], []) if abs(c[2] - b[2]) <= 1_000_000)
