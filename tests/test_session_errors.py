@@ -18,6 +18,7 @@ import pytest
 
 from dovetail import Session
 from dovetail.core.errors import (
+from dovetail.store.layout import LAYOUT_VERSION
     BucketCorrupt,
     BucketMissing,
     CheckpointLocked,
@@ -262,7 +263,7 @@ def test_a_checkpoint_of_another_version_is_refused_with_what_to_do(bench: Bench
     with pytest.raises(CheckpointVersionMismatch, match="layout 99") as caught:
         bench.session()
     assert caught.value.hint
-    (bench.checkpoint / "dovetail.json").write_text(json.dumps({"layout": 1}))
+    (bench.checkpoint / "dovetail.json").write_text(json.dumps({"layout": LAYOUT_VERSION}))
     bench.session()
 
 
