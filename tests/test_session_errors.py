@@ -18,7 +18,6 @@ import pytest
 
 from dovetail import Session
 from dovetail.core.errors import (
-from dovetail.store.layout import LAYOUT_VERSION
     BucketCorrupt,
     BucketMissing,
     CheckpointLocked,
@@ -33,6 +32,7 @@ from dovetail.store.layout import LAYOUT_VERSION
     UnknownName,
     UnsupportedSql,
 )
+from dovetail.store.layout import LAYOUT_VERSION
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
