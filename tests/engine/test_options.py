@@ -27,6 +27,12 @@ def test_an_unknown_option_is_refused_with_those_there_are() -> None:
         ({"partitions": 9, "key_groups": 8}, "partitions is 9"),
         ({"merge_fanout": 1}, "merge_fanout is 1"),
         ({"storage_budget": 0}, "storage_budget is 0"),
+        ({"piece_bytes": 0}, "piece_bytes is 0"),
+        ({"piece_bytes": "1 GB"}, "piece_bytes is '1 GB'"),
+        ({"max_pairs": 0}, "max_pairs is 0"),
+        ({"small_batch_rows": -1}, "small_batch_rows is -1"),
+        ({"keep_intermediates": "no"}, "keep_intermediates is 'no'"),
+        ({"optimizer": "best"}, "optimizer is 'best'"),
     ],
 )
 def test_values_that_cannot_work_are_refused_with_a_hint(given: dict[str, Any], what: str) -> None:

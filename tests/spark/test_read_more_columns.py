@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import threading
+import time
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.errors import StreamingQueryException
 
 from dovetail import Session
+from dovetail.core.errors import DovetailError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -123,3 +127,49 @@ def test_a_refused_query_does_not_disturb_the_running_ones(
             session.create_query("SELECT a.v, a.nothing FROM a JOIN b ON a.k = b.k", name="bad")
         assert spark.streams.active[0].runId == run
         assert sorted(row.k for row in keys.results().collect()) == [0, 1]
+
+
+def test_it_may_start_anew_in_the_middle_of_batches(spark: SparkSession, tmp_path: Path) -> None:
+    names = [f"v{i}" for i in range(5)]
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        for second in range(30):
+            values = {column: pa.array([100 * second + i for i in range(3)], pa.int64()) for column in names}
+            ts = pa.array([1_000_000 * second] * 3).cast(pa.timestamp("us", tz="UTC"))
+            pq.write_table(
+                pa.table({"k": pa.array(range(3), pa.int64()), **values, "ts": ts}),
+                tmp_path / name / f"{second:03d}.parquet",
+            )
+    session = Session(spark, tmp_path / "checkpoint", partitions=2, key_groups=8, small_batch_rows=0)
+    schema = "k bigint, " + ", ".join(f"{name} bigint" for name in names) + ", ts timestamp"
+    for name in "ab":
+        files = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(tmp_path / name))
+        session.create_stream(name, files, event_time="ts", lateness="1 hour")
+    first = session.create_query(f"SELECT a.k FROM a JOIN b ON a.k = b.k AND {SAME_TIME}", name="first")
+    session.start()
+    ends: list[object] = []
+
+    def wait() -> None:
+        try:
+            ends.append(session.await_termination(PATIENCE_S))
+        except (StreamingQueryException, DovetailError) as error:
+            ends.append(error)
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    chance = Random(1)
+    for name in names:
+        time.sleep(chance.uniform(0.1, 0.9))
+        session.create_query(f"SELECT a.{name} FROM a JOIN b ON a.k = b.k AND {SAME_TIME}", name=name)
+    session.process_all_available()
+    assert waiting.is_alive(), ends
+    assert first.results().count() == 90
+    for name in names:
+        query = session.query(name)
+        created = query.status.created_batch
+        assert created is not None
+        seen = sorted(row[name] for row in query.results().collect())
+        assert seen == sorted(100 * second + i for second in range(created, 30) for i in range(3)), name
+    session.stop()
+    waiting.join(PATIENCE_S)
+    assert ends == [True]

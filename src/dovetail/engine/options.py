@@ -17,6 +17,7 @@ class EngineOptions:
     """`key_groups` is fixed for a checkpoint's life; `partitions` may change with every start.
 
     `max_pairs` and `piece_bytes` bound what a task holds in memory at once: joined pairs, and rows it received.
+    `optimizer` chooses probe orders: query by query («greedy») or for all together («joint»).
     `keep_intermediates` has every join of three or more streams keep its intermediate results as stores.
     After a batch of fewer than `small_batch_rows` rows the next runs as one task: a stage costs more than its work.
     """
@@ -40,6 +41,15 @@ class EngineOptions:
             raise SessionError(
                 f"partitions is {self.partitions}", hint=f"use 1 to key_groups, which is {self.key_groups}"
             )
+        for name in ("max_pairs", "piece_bytes"):
+            if not isinstance(getattr(self, name), int) or getattr(self, name) < 1:
+                raise SessionError(f"{name} is {getattr(self, name)!r}", hint="use a positive whole number")
+        if not isinstance(self.small_batch_rows, int) or self.small_batch_rows < 0:
+            raise SessionError(
+                f"small_batch_rows is {self.small_batch_rows!r}", hint="use a number of rows, 0 for never"
+            )
+        if not isinstance(self.keep_intermediates, bool):
+            raise SessionError(f"keep_intermediates is {self.keep_intermediates!r}", hint="use True or False")
         if self.optimizer not in OPTIMIZERS:
             raise SessionError(f"optimizer is {self.optimizer!r}", hint=f"use one of {', '.join(OPTIMIZERS)}")
         if self.merge_fanout < 2:

@@ -108,6 +108,8 @@ class SparkPipeline:
                 elif not streaming.awaitTermination(max(deadline - time.monotonic(), 0.001)):  # type: ignore[arg-type]
                     return False
             except StreamingQueryException:
+                if not self._is_current(streaming):
+                    continue  # replaced in the middle of a batch, which runs again
                 # Spark's exception wraps ours in pages of stack traces from both sides.
                 if self._failure is not None:
                     raise self._failure from None
@@ -116,11 +118,15 @@ class SparkPipeline:
                 return True
 
     def process_all_available(self) -> None:
-        streaming = self._running()
-        streaming.processAllAvailable()
-        while not self._is_current(streaming):
+        while True:
             streaming = self._running()
-            streaming.processAllAvailable()
+            try:
+                streaming.processAllAvailable()
+            except StreamingQueryException:
+                if self._is_current(streaming):
+                    raise
+            if self._is_current(streaming):
+                return
 
     def stop(self) -> None:
         with self._lock:
