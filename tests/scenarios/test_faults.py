@@ -13,7 +13,7 @@ from dovetail.testing.asserts import check_run, open_session
 from dovetail.testing.cases import EngineCase
 from dovetail.testing.fault_runs import BatchFaults, deliver_again, random_faults, read_run, run_with_faults
 from dovetail.testing.faults import CRASH_STEPS, Faults, SimulatedCrash
-from dovetail.testing.generators import CaseLimits, random_case
+from dovetail.testing.generators import CHAINS, CaseLimits, random_case
 from dovetail.testing.oracle import DuckDbOracle
 
 LIMITS = CaseLimits(max_streams=3, max_queries=5)
@@ -91,9 +91,10 @@ def test_a_restart_before_every_batch_with_other_partitions_changes_nothing(tmp_
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
-def test_any_mix_of_faults_leaves_the_answers_exact(tmp_path: Path, chunk: int) -> None:
+@pytest.mark.parametrize("limits", [LIMITS, CHAINS], ids=["everything", "chains"])
+def test_any_mix_of_faults_leaves_the_answers_exact(tmp_path: Path, limits: CaseLimits, chunk: int) -> None:
     for seed in range(chunk, FAULT_CASES, CHUNKS):
-        case = random_case(seed, LIMITS)
+        case = random_case(seed, limits)
         faults = random_faults(Random(seed), len(case.batches))
         try:
             check_run(case, run_with_faults(case, tmp_path / str(seed), faults))

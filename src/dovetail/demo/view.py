@@ -132,7 +132,12 @@ def _events(figures: Figures, event_count: int) -> Panel:
 def plain_line(figures: Figures, elapsed_s: float) -> str:
     """One line of figures, for a log or a pipe."""
     results = "  ".join(
-        f"{name} {series.total:,} ({series.rate_per_s:,.0f}/s)"
+        f"{name} {series.total:,} "
+        + (
+            f"({series.rate_per_s:,.0f}/s)"
+            if figures.state_by_query[name] == "running"
+            else f"({figures.state_by_query[name]})"
+        )
         for name, series in figures.by_query.items()
         if figures.state_by_query[name] != "waiting"
     )

@@ -41,14 +41,10 @@ class EngineOptions:
             raise SessionError(
                 f"partitions is {self.partitions}", hint=f"use 1 to key_groups, which is {self.key_groups}"
             )
-        for name in ("max_pairs", "piece_bytes"):
-            if not isinstance(getattr(self, name), int) or getattr(self, name) < 1:
-                raise SessionError(f"{name} is {getattr(self, name)!r}", hint="use a positive whole number")
-        if not isinstance(self.small_batch_rows, int) or self.small_batch_rows < 0:
-            raise SessionError(
-                f"small_batch_rows is {self.small_batch_rows!r}", hint="use a number of rows, 0 for never"
-            )
-        if not isinstance(self.keep_intermediates, bool):
+        _check_whole("max_pairs", self.max_pairs, 1)
+        _check_whole("piece_bytes", self.piece_bytes, 1)
+        _check_whole("small_batch_rows", self.small_batch_rows, 0)
+        if self.keep_intermediates not in (True, False):
             raise SessionError(f"keep_intermediates is {self.keep_intermediates!r}", hint="use True or False")
         if self.optimizer not in OPTIMIZERS:
             raise SessionError(f"optimizer is {self.optimizer!r}", hint=f"use one of {', '.join(OPTIMIZERS)}")
@@ -56,6 +52,11 @@ class EngineOptions:
             raise SessionError(f"merge_fanout is {self.merge_fanout}", hint="use 2 or more")
         if self.storage_budget is not None and self.storage_budget <= 0:
             raise SessionError(f"storage_budget is {self.storage_budget}", hint="use a number of bytes, or None")
+
+
+def _check_whole(name: str, value: Any, smallest: int) -> None:
+    if not isinstance(value, int) or value < smallest:
+        raise SessionError(f"{name} is {value!r}", hint=f"use a whole number from {smallest} on")
 
 
 def make_options(**given: Any) -> EngineOptions:
