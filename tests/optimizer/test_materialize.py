@@ -1,16 +1,19 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from dovetail.frontend.compile_sql import compile_sql
-from dovetail.optimizer.decide import Decisions
+from dovetail.optimizer.decide import Decisions, intermediates_of
 from dovetail.optimizer.live_query import LiveQuery
 from dovetail.optimizer.materialize import (
-    FOLDED,
     KeptIntermediate,
+    Part,
     Use,
     fold,
     foldable_subsets,
+    folded_alias,
     intermediate_of,
     maintaining_query,
     starts_of,
@@ -18,11 +21,13 @@ from dovetail.optimizer.materialize import (
 from dovetail.optimizer.plan_queries import plan_queries
 from dovetail.plan.intermediate import Intermediate
 from dovetail.plan.shared_plan import even_placement
+from dovetail.query.expression import TRUE
 from dovetail.query.stream import Stream
 from dovetail.query.types import BIGINT, TIMESTAMP
 
 COLUMNS = (("x", BIGINT), ("y", BIGINT), ("v", BIGINT), ("ts", TIMESTAMP))
-STREAMS = {name: Stream(name, COLUMNS, "ts") for name in "abcd"}
+STREAMS = {name: Stream(name, COLUMNS, "ts") for name in "abcde"}
+FOLDED = folded_alias(0)
 CHAIN = "SELECT a.v, c.v FROM a JOIN b ON a.x = b.x JOIN c ON b.y = c.y"
 
 
@@ -69,16 +74,47 @@ def test_a_folded_query_asks_of_stored_rows_what_the_query_asked_of_members() ->
         "WHERE a.v > 3 AND a.v < b.v AND a.v + c.v > 7 AND b.ts >= a.ts"
     )
     kept = intermediate_of(chain, ("a", "b"), STREAMS)
-    folded = fold(chain, ("a", "b"), kept, STREAMS).query
+    folded = fold(chain, [Part(("a", "b"), kept)], STREAMS).query
     assert [relation.alias for relation in folded.relations] == ["c", FOLDED]
     selection = str(folded.relation(FOLDED).selection)
-    assert "folded.0.v" in selection
-    assert "folded.1.v" in selection
-    assert [str(equality.side_of(FOLDED)) for equality in folded.equalities] == ["folded.1.y"]
+    assert "kept 0.0.v" in selection
+    assert "kept 0.1.v" in selection
+    assert [str(equality.side_of(FOLDED)) for equality in folded.equalities] == ["kept 0.1.y"]
     residuals = " ".join(map(str, folded.residuals))
-    assert "folded.0.v" in residuals, "a condition with c stays outside"
-    assert "folded.1.ts" in residuals, "b's time is not that of the stored row, so its bounds are tested"
-    assert [str(column.expression) for column in folded.output] == ["folded.0.v", "c.v"]
+    assert "kept 0.0.v" in residuals, "a condition with c stays outside"
+    assert "kept 0.1.ts" in residuals, "b's time is not that of the stored row, so its bounds are tested"
+    assert [str(column.expression) for column in folded.output] == ["kept 0.0.v", "c.v"]
+
+
+def test_a_query_asks_for_the_bounds_that_a_looser_intermediate_does_not_keep() -> None:
+    tight, loose = (
+        live(f"{CHAIN} WHERE b.ts BETWEEN a.ts AND a.ts + INTERVAL {seconds} SECONDS", f"q{seconds}")
+        for seconds in (2, 5)
+    )
+    kept, *others = intermediates_of([(tight, ("a", "b"), ("c",)), (loose, ("a", "b"), ("c",))], STREAMS)
+    assert not others, "one store serves both"
+    assert kept.intermediate == intermediate_of(loose, ("a", "b"), STREAMS)
+    part = Part(("a", "b"), kept.intermediate)
+    assert "2000000" in str(fold(tight, [part], STREAMS).query.relation(FOLDED).selection)
+    assert fold(loose, [part], STREAMS).query.relation(FOLDED).selection == TRUE
+
+
+def test_two_parts_of_a_query_fold_at_once() -> None:
+    chain = live(
+        "SELECT a.v, e.v FROM a JOIN b ON a.x = b.x JOIN c ON b.y = c.y JOIN d ON c.x = d.x JOIN e ON d.y = e.y "
+        "AND c.ts BETWEEN b.ts AND b.ts + INTERVAL 2 SECONDS"
+    )
+    parts = [Part(aliases, intermediate_of(chain, aliases, STREAMS)) for aliases in (("a", "b"), ("c", "d"))]
+    folded = fold(chain, parts, STREAMS).query
+    assert [relation.alias for relation in folded.relations] == ["e", "kept 0", "kept 1"]
+    assert [sorted(equality.aliases) for equality in folded.equalities] == [["kept 0", "kept 1"], ["e", "kept 1"]]
+    assert "kept 0.1.ts" in " ".join(map(str, folded.residuals)), "b's time is not that of the stored row"
+
+
+def test_the_plan_s_order_of_ranks_says_who_may_probe() -> None:
+    chain = replace(live(CHAIN), rank_order=("c", "b", "a"))
+    assert starts_of(chain, ("a", "b")) == ()
+    assert starts_of(chain, ("b", "c")) == ("a",)
 
 
 def test_the_maintaining_query_wants_what_any_user_wants() -> None:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from dovetail.engine.coverage import StoreHistory, complete_from, kept_since
 from dovetail.engine.state import EngineState
 from dovetail.optimizer.live_query import LiveQuery, store_of
-from dovetail.optimizer.materialize import FOLDED, KeptIntermediate, Use, fold, maintaining_query
+from dovetail.optimizer.materialize import KeptIntermediate, Part, Use, fold, maintaining_query
 from dovetail.plan.store_plan import Retention
 from dovetail.query.stream import Stream
 
@@ -41,9 +41,9 @@ def settle_intermediates(
 def _settled(
     use: Use, live: LiveQuery, kept: KeptIntermediate, streams: Mapping[str, Stream], state: EngineState
 ) -> Use:
-    folded = fold(live, use.aliases, kept.intermediate, streams)
+    folded = fold(live, [Part(use.aliases, kept.intermediate)], streams)
     history = state.histories.get(kept.intermediate.id, StoreHistory())
-    relation = folded.query.relation(FOLDED)
+    relation = folded.query.relation(folded.folded[0].alias)
     since = kept_since(folded, relation, kept.intermediate.event_time, history, state.batch)
     # Older rows than these are not in the store, or are in it though the query may not use them.
     lower, upper = min(live.complete_from, kept.complete_from), max(live.complete_from, since)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dovetail.optimizer.live_query import LiveQuery
 from dovetail.optimizer.materialize import KeptIntermediate, Use, foldable_subsets, intermediate_of, starts_of
@@ -15,10 +15,14 @@ from dovetail.stats.catalog import StatsCatalog
 
 @dataclass(frozen=True)
 class Decisions:
-    """Where `orders` has none the greedy one is taken; `intermediates` name the starts that shall use them."""
+    """Where `orders` has none the greedy one is taken; `intermediates` name the starts that shall use them.
+
+    `rank_order` has the stores of the lowest ranks: whoever ranks above all members of an intermediate may probe it.
+    """
 
     orders: Orders = field(default_factory=dict)
     intermediates: tuple[KeptIntermediate, ...] = ()
+    rank_order: tuple[str, ...] = ()
 
 
 Decide = Callable[[tuple[LiveQuery, ...], Mapping[str, Stream], StatsCatalog, int], Decisions]
@@ -53,11 +57,13 @@ def keep_intermediates(
 def intermediates_of(
     chosen: list[tuple[LiveQuery, tuple[str, ...], tuple[str, ...]]], streams: Mapping[str, Stream]
 ) -> tuple[KeptIntermediate, ...]:
-    """Intermediates from (query, members, starts); equal joins of different queries become one."""
+    """Intermediates from (query, members, starts); equal joins of different queries are one, within loosest bounds."""
     uses: dict[Intermediate, list[Use]] = {}
+    loosest: dict[Intermediate, Intermediate] = {}
     for live, aliases, starts in chosen:
-        uses.setdefault(intermediate_of(live, aliases, streams), []).append(Use(live.id, aliases, starts))
-    return tuple(
-        KeptIntermediate(intermediate, 0, tuple(uses[intermediate]))
-        for intermediate in sorted(uses, key=lambda intermediate: intermediate.id)
-    )
+        own = intermediate_of(live, aliases, streams)
+        join = replace(own, bounds=())
+        loosest[join] = loosest[join].loosened(own) if join in loosest else own
+        uses.setdefault(join, []).append(Use(live.id, aliases, starts))
+    kept = (KeptIntermediate(loosest[join], 0, tuple(found)) for join, found in uses.items())
+    return tuple(sorted(kept, key=lambda each: each.intermediate.id))

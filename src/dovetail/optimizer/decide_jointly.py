@@ -68,7 +68,7 @@ def decide_orders(queries: tuple[LiveQuery, ...], stats: StatsCatalog, budget_s:
 def _relation_names(live: LiveQuery) -> dict[str, str]:
     return {
         alias: store if occurrence == 0 else f"{store}#{occurrence}"
-        for alias, (store, occurrence) in live.rank_by_alias.items()
+        for alias, (_, store, occurrence) in live.rank_by_alias.items()
     }
 
 

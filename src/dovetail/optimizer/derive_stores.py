@@ -27,14 +27,14 @@ def derive_stores(
             uses.setdefault(store_of(relation), []).append((live, relation))
     for store, kept in (folds_by_store or {}).items():
         event_times[store] = kept.intermediate.event_time
-        uses[store] = [(folded, folded.query.relation(folded.folded or "")) for folded in kept.folds]
+        uses[store] = [(folded, folded.query.relation(folded.folded[0].alias)) for folded in kept.folds]
     indexes = _indexes_by_store(trees)
     return tuple(_derive_store(store, uses[store], indexes.get(store, set()), event_times) for store in sorted(uses))
 
 
 @dataclass(frozen=True)
 class IntermediateFolds:
-    """A join that is kept, and its users with its members folded into one relation."""
+    """A join that is kept, and its users with its members (and no others) folded into one relation."""
 
     intermediate: Intermediate
     folds: tuple[LiveQuery, ...]

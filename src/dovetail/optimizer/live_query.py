@@ -13,18 +13,28 @@ from dovetail.query.time_closure import UpperByPair, close_time_bounds
 
 
 @dataclass(frozen=True)
+class Folded:
+    """An alias that stands for an intermediate, and the aliases it took the place of."""
+
+    alias: str
+    members: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class LiveQuery:
     """`id` is unique for ever; `complete_from` is the first batch whose rows the query may use.
 
-    `folded` is the alias that stands for an intermediate; `into` the store that takes the rows in place of a user.
+    `folded` are its intermediates; `into` the store that takes the rows in place of a user.
+    `rank_order` names stores, the lowest rank first; all others rank above them, by name.
     """
 
     id: str
     name: str
     query: JoinQuery
     complete_from: int = 0
-    folded: str | None = None
+    folded: tuple[Folded, ...] = ()
     into: str | None = None
+    rank_order: tuple[str, ...] = ()
 
     @cached_property
     def time_closure(self) -> UpperByPair:
@@ -32,12 +42,15 @@ class LiveQuery:
 
     @cached_property
     def rank_by_alias(self) -> dict[str, Rank]:
-        """Self-joins: occurrences of one store are told apart by their order in FROM. An intermediate ranks lowest."""
+        """Self-joins: occurrences of one store are told apart by their order in FROM. Intermediates rank lowest."""
+        place_by_store = {store: place for place, store in enumerate(self.rank_order)}
+        folded = {each.alias for each in self.folded}
         seen: dict[str, int] = {}
-        ranks = {}
+        ranks: dict[str, Rank] = {}
         for relation in self.query.relations:
-            store = "" if relation.alias == self.folded else store_of(relation)
-            ranks[relation.alias] = (store, seen.get(store, 0))
+            store = store_of(relation)
+            place = -1 if relation.alias in folded else place_by_store.get(store, len(place_by_store))
+            ranks[relation.alias] = (place, store, seen.get(store, 0))
             seen[store] = seen.get(store, 0) + 1
         return ranks
 

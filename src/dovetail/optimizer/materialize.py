@@ -11,10 +11,10 @@ the store holds before the batch begins.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
-from dovetail.optimizer.live_query import LiveQuery
+from dovetail.optimizer.live_query import Folded, LiveQuery
 from dovetail.plan.intermediate import Intermediate, member_column
 from dovetail.plan.visibility import Visibility, visibility
 from dovetail.query.expression import (
@@ -34,8 +34,11 @@ from dovetail.query.stream import Stream
 from dovetail.query.types import BOOLEAN, INTERVAL
 
 _SAFE_FUNCTIONS = frozenset({"and", "or", "not", "eq", "ne", "lt", "le", "gt", "ge", "is_null", "in"})
-FOLDED = "folded"
-"""The alias of the intermediate in a folded query; SQL text has no way to use it twice: a fold replaces the rest."""
+
+
+def folded_alias(place: int) -> str:
+    """The alias of a query's intermediate number `place`; no plain SQL name has a space."""
+    return f"kept {place}"
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ class Use:
 
 @dataclass(frozen=True)
 class KeptIntermediate:
-    """An intermediate, the first batch whose rows it joins, and who uses it."""
+    """An intermediate, the first batch whose rows it joins, and who uses it: at least one."""
 
     intermediate: Intermediate
     complete_from: int
@@ -110,47 +113,98 @@ def intermediate_of(live: LiveQuery, aliases: Sequence[str], streams: Mapping[st
     return Intermediate(member_streams, tuple(sorted(equalities)), tuple(sorted(bounds)), times)
 
 
-def fold(live: LiveQuery, aliases: Sequence[str], kept: Intermediate, streams: Mapping[str, Stream]) -> LiveQuery:
-    """The same query with those relations as one."""
+@dataclass(frozen=True)
+class Part:
+    """Relations of a query that an intermediate stands for, in the order of its members."""
+
+    aliases: tuple[str, ...]
+    intermediate: Intermediate
+
+
+def fold(live: LiveQuery, parts: Sequence[Part], streams: Mapping[str, Stream]) -> LiveQuery:
+    """The same query with each part as one relation. What an intermediate does not ask of its rows, the query does."""
     query = live.query
-    folded_names = {alias: member for member, alias in enumerate(aliases)}
-
-    def renamed(expression: Expression) -> Expression:
-        return transform(expression, lambda column: _folded_column(column, folded_names))
-
-    inside = [query.relation(alias).selection for alias in aliases]
-    inside += [residual for residual in query.residuals if relations_of(residual) <= set(aliases)]
-    tests = [renamed(expression) for expression in inside if expression != TRUE]
-    outside = [renamed(residual) for residual in query.residuals if not relations_of(residual) <= set(aliases)]
+    folding = _Folding(parts)
+    selections = {
+        place: [query.relation(alias).selection for alias in part.aliases] for place, part in enumerate(parts)
+    }
+    outside: list[Expression] = []
+    for residual in query.residuals:
+        place = folding.place_of(relations_of(residual))
+        (outside if place is None else selections[place]).append(residual)
     time_bounds = []
     for (earlier, later), upper_us in live.time_closure.items():
-        members = {alias for alias in (earlier, later) if alias in folded_names}
-        if len(members) == 2:
-            continue
-        names = [FOLDED if alias in folded_names else alias for alias in (earlier, later)]
-        if not members or folded_names[members.pop()] == kept.time_member:
-            time_bounds.append(TimeBound(names[0], names[1], upper_us))
+        place = folding.place_of({earlier, later})
+        if place is not None:
+            if folding.demanded_us(earlier, later) != upper_us:
+                selections[place].append(_bound_test(query, earlier, later, upper_us, streams))
+        elif folding.is_timed(earlier) and folding.is_timed(later):
+            time_bounds.append(TimeBound(folding.alias(earlier), folding.alias(later), upper_us))
         else:
-            outside.append(renamed(_bound_test(query, earlier, later, upper_us, streams)))
-    relation = Relation(FOLDED, kept.id, all_of(tuple(tests)))
-    return LiveQuery(
-        live.id,
-        live.name,
-        JoinQuery(
-            sql=query.sql,
-            relations=(*(r for r in query.relations if r.alias not in folded_names), relation),
-            equalities=tuple(
-                Equality(renamed(equality.a_side), renamed(equality.b_side))
-                for equality in query.equalities
-                if not equality.aliases <= set(aliases)
-            ),
-            output=tuple(OutputColumn(column.name, renamed(column.expression)) for column in query.output),
-            time_bounds=tuple(time_bounds),
-            residuals=tuple(outside),
-        ),
-        live.complete_from,
-        folded=FOLDED,
+            outside.append(_bound_test(query, earlier, later, upper_us, streams))
+    folded = tuple(
+        Relation(
+            folded_alias(place),
+            part.intermediate.id,
+            all_of(tuple(folding.renamed(expression) for expression in selections[place] if expression != TRUE)),
+        )
+        for place, part in enumerate(parts)
     )
+    return replace(
+        live,
+        query=JoinQuery(
+            sql=query.sql,
+            relations=(*(r for r in query.relations if r.alias == folding.alias(r.alias)), *folded),
+            equalities=tuple(
+                Equality(folding.renamed(equality.a_side), folding.renamed(equality.b_side))
+                for equality in query.equalities
+                if folding.place_of(equality.aliases) is None
+            ),
+            output=tuple(OutputColumn(column.name, folding.renamed(column.expression)) for column in query.output),
+            time_bounds=tuple(time_bounds),
+            residuals=tuple(map(folding.renamed, outside)),
+        ),
+        folded=tuple(Folded(folded_alias(place), part.aliases) for place, part in enumerate(parts)),
+    )
+
+
+class _Folding:
+    """Where each alias goes: (place of its part, member of the intermediate)."""
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self._parts = parts
+        self._member_by_alias = {
+            alias: (place, member) for place, part in enumerate(parts) for member, alias in enumerate(part.aliases)
+        }
+
+    def alias(self, alias: str) -> str:
+        found = self._member_by_alias.get(alias)
+        return alias if found is None else folded_alias(found[0])
+
+    def place_of(self, aliases: Iterable[str]) -> int | None:
+        """The part that all these aliases are of; None if there is no such one."""
+        places = {self._member_by_alias[alias][0] if alias in self._member_by_alias else None for alias in aliases}
+        return places.pop() if len(places) == 1 else None
+
+    def demanded_us(self, earlier: str, later: str) -> int | None:
+        """The bound that the intermediate itself keeps between two of its members."""
+        (place, first), (_, second) = self._member_by_alias[earlier], self._member_by_alias[later]
+        bounds = {(one, other): upper_us for one, other, upper_us in self._parts[place].intermediate.bounds}
+        return bounds.get((first, second))
+
+    def is_timed(self, alias: str) -> bool:
+        """Whether the event time of the alias is that of the row which holds it."""
+        found = self._member_by_alias.get(alias)
+        return found is None or self._parts[found[0]].intermediate.time_member == found[1]
+
+    def renamed(self, expression: Expression) -> Expression:
+        return transform(expression, self._column)
+
+    def _column(self, column: Column) -> Column:
+        found = self._member_by_alias.get(column.relation)
+        if found is None:
+            return column
+        return Column(folded_alias(found[0]), member_column(found[1], column.name), column.type)
 
 
 def maintaining_query(
@@ -161,7 +215,7 @@ def maintaining_query(
     users = [(queries[use.query], use.aliases) for use in kept.uses]
     columns: set[str] = set()
     for live, aliases in users:
-        columns |= _columns_of_fold(fold(live, aliases, intermediate, streams))
+        columns |= _columns_of_fold(fold(live, [Part(aliases, intermediate)], streams))
     columns |= {side for equality in intermediate.equalities for side in equality}
     columns |= {member_column(m, name) for m, name in enumerate(intermediate.event_times) if name is not None}
     column_by_name = {name: _source_column(name, intermediate, streams) for name in sorted(columns)}
@@ -183,6 +237,7 @@ def maintaining_query(
         ),
         kept.complete_from,
         into=intermediate.id,
+        rank_order=users[0][0].rank_order,
     )
 
 
@@ -209,12 +264,6 @@ def _is_connected(query: JoinQuery, aliases: Sequence[str]) -> bool:
     return reached == set(aliases)
 
 
-def _folded_column(column: Column, folded_names: Mapping[str, int]) -> Column:
-    if column.relation not in folded_names:
-        return column
-    return Column(FOLDED, member_column(folded_names[column.relation], column.name), column.type)
-
-
 def _bound_test(query: JoinQuery, earlier: str, later: str, upper_us: int, streams: Mapping[str, Stream]) -> Expression:
     """`later.time - earlier.time <= upper_us`; NULL times satisfy nothing, as with bounds."""
     apart = Call("time_diff", (_time_of(query, later, streams), _time_of(query, earlier, streams)), INTERVAL)
@@ -230,11 +279,11 @@ def _time_of(query: JoinQuery, alias: str, streams: Mapping[str, Stream]) -> Col
 
 
 def _columns_of_fold(folded: LiveQuery) -> set[str]:
-    query = folded.query
+    query, alias = folded.query, folded.folded[0].alias
     expressions = [*query.residuals, *(column.expression for column in query.output)]
     expressions += [side for equality in query.equalities for side in (equality.a_side, equality.b_side)]
-    expressions.append(query.relation(FOLDED).selection)
-    return {c.name for expression in expressions for c in columns_of(expression) if c.relation == FOLDED}
+    expressions.append(query.relation(alias).selection)
+    return {c.name for expression in expressions for c in columns_of(expression) if c.relation == alias}
 
 
 def _alias(member: int) -> str:

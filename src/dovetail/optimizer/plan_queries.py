@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from dovetail.optimizer.decide import Decisions
 from dovetail.optimizer.derive_stores import IntermediateFolds, derive_stores
 from dovetail.optimizer.live_query import LiveQuery
-from dovetail.optimizer.materialize import fold, maintaining_query
+from dovetail.optimizer.materialize import Part, fold, maintaining_query
 from dovetail.optimizer.share_probe_prefixes import share_probe_prefixes
 from dovetail.plan.shared_plan import Placement, SharedPlan
 from dovetail.query.stream import Stream
@@ -25,16 +26,23 @@ def plan_queries(
 ) -> SharedPlan:
     """A pure function of its arguments: a replayed batch plans the same."""
     decisions = decisions or Decisions()
+    queries = tuple(replace(live, rank_order=decisions.rank_order) for live in queries)
     query_by_id = {live.id: live for live in queries}
     maintaining = tuple(maintaining_query(kept, query_by_id, streams) for kept in decisions.intermediates)
-    folds: dict[tuple[str, str], LiveQuery] = {}
-    later_folds: dict[tuple[str, str], LiveQuery] = {}
+    parts: dict[tuple[str, str], list[Part]] = {}
+    later_parts: dict[tuple[str, str], list[Part]] = {}
     folds_by_store: dict[str, IntermediateFolds] = {}
     for kept in decisions.intermediates:
-        folded = {use: fold(query_by_id[use.query], use.aliases, kept.intermediate, streams) for use in kept.uses}
-        folds |= {(use.query, start): form for use, form in folded.items() for start in use.starts}
-        later_folds |= {(use.query, start): form for use, form in folded.items() for start in use.wanted_starts}
-        folds_by_store[kept.intermediate.id] = IntermediateFolds(kept.intermediate, tuple(folded.values()))
+        for use in kept.uses:
+            part = Part(use.aliases, kept.intermediate)
+            for start in use.wanted_starts:
+                later_parts.setdefault((use.query, start), []).append(part)
+            for start in use.starts:
+                parts.setdefault((use.query, start), []).append(part)
+        forms = (fold(query_by_id[use.query], [Part(use.aliases, kept.intermediate)], streams) for use in kept.uses)
+        folds_by_store[kept.intermediate.id] = IntermediateFolds(kept.intermediate, tuple(forms))
+    folds = {key: fold(query_by_id[key[0]], own, streams) for key, own in parts.items()}
+    later_folds = {key: fold(query_by_id[key[0]], own, streams) for key, own in later_parts.items()}
     running = (*queries, *maintaining)
     trees = share_probe_prefixes(running, stats or StatsCatalog(), folds, decisions.orders)
     # Stores are indexed for what will probe them, too: an index is cheap on arrival and dear afterwards.

@@ -49,7 +49,7 @@ def share_probe_prefixes(
             root = roots.setdefault(store_of(relation), _Trie())
             key = (live.id, relation.alias)
             form = (folds or {}).get(key, live)
-            order = (orders or {}).get(key) if form is live else None
+            order = _in_form((orders or {}).get(key), form)
             _insert(root, form, order or _greedy_order(root, form, relation.alias, stats), start)
     return tuple(
         ProbeTree(
@@ -57,6 +57,18 @@ def share_probe_prefixes(
         )
         for store, root in sorted(roots.items())
     )
+
+
+def _in_form(order: tuple[str, ...] | None, form: LiveQuery) -> tuple[str, ...] | None:
+    """The order with each intermediate in place of its members; None if they do not follow one another."""
+    if order is None:
+        return None
+    folded_by_member = {member: folded.alias for folded in form.folded for member in folded.members}
+    folded_order: list[str] = []
+    for alias in (folded_by_member.get(alias, alias) for alias in order):
+        if folded_order[-1:] != [alias]:
+            folded_order.append(alias)
+    return tuple(folded_order) if len(set(folded_order)) == len(folded_order) else None
 
 
 def _greedy_order(root: _Trie, live: LiveQuery, start: str, stats: StatsCatalog) -> tuple[str, ...]:

@@ -2,12 +2,12 @@
 
     (a * b)[0.x=1.y; 1-0<=5s]     rows of a and b with a.x = b.y, b at most 5 s after a; columns 0.x, 0.ts, 1.y ...
 
-It is named by content: queries that need the same join within the same bounds share it.
+It is named by content: queries that need the same join share one, within the loosest of their bounds.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 
@@ -30,6 +30,16 @@ class Intermediate:
             raise ValueError(f"an intermediate joins two or more different streams in order, not {self.streams}")
         if len(self.event_times) != len(self.streams) or not self.equalities:
             raise ValueError(f"the join of {self.streams} is not complete")
+
+    def loosened(self, other: Intermediate) -> Intermediate:
+        """The same join within the looser of both bounds: it holds the rows of either."""
+        uppers = {(earlier, later): upper_us for earlier, later, upper_us in other.bounds}
+        bounds = tuple(
+            (earlier, later, max(upper_us, uppers[earlier, later]))
+            for earlier, later, upper_us in self.bounds
+            if (earlier, later) in uppers
+        )
+        return replace(self, bounds=bounds)
 
     @cached_property
     def id(self) -> str:

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from enum import Enum
 
-Rank = tuple[str, int]
-"""(store, occurrence of that store in the query): a total order over the relations of a query."""
+Rank = tuple[int, str, int]
+"""(place in the plan's order of stores, store, its occurrence in the query): a total order over a query's relations."""
 
 
 class Visibility(Enum):

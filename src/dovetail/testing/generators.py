@@ -94,13 +94,14 @@ LATE_SIBLINGS = CaseLimits(
 
 CHAINS = CaseLimits(
     min_streams=3,
+    max_streams=5,
     max_batches=8,
     max_rows=5,
     max_queries=4,
     sibling_chance=0.7,
-    queries=QueryLimits(4, hop_windows=False, selections=False, distinct_streams=True),
+    queries=QueryLimits(5, hop_windows=False, selections=False, distinct_streams=True),
 )
-"""Joins of three and four different streams: what intermediates are for."""
+"""Joins of three to five different streams: what intermediates are for."""
 
 
 def random_case(seed: int, limits: CaseLimits = DEFAULT_LIMITS) -> EngineCase:
@@ -114,7 +115,7 @@ def engine_cases(limits: CaseLimits = DEFAULT_LIMITS) -> st.SearchStrategy[Engin
 
 def make_case(rng: Random, limits: CaseLimits) -> EngineCase:
     streams, domains = make_streams(rng, limits)
-    max_relations = 4 if limits.queries.distinct_streams else rng.choice([2, 3, 3, 4, 5])
+    max_relations = rng.choice([3, 4, 4, 5] if limits.queries.distinct_streams else [2, 3, 3, 4, 5])
     query_limits = replace(limits.queries, max_relations=min(max_relations, limits.queries.max_relations))
     # Results grow with the power of the relations: fewer rows where more of them join.
     max_rows = min(limits.max_rows, {2: 10, 3: 8, 4: 5, 5: 4}[query_limits.max_relations])

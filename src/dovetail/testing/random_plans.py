@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from random import Random
 
 from dovetail.optimizer.choose_probe_orders import edges_between
 from dovetail.optimizer.decide import Decide, Decisions, intermediates_of
-from dovetail.optimizer.live_query import LiveQuery
+from dovetail.optimizer.live_query import LiveQuery, store_of
 from dovetail.optimizer.materialize import foldable_subsets, starts_of
 from dovetail.query.stream import Stream
 from dovetail.stats.catalog import StatsCatalog
@@ -16,7 +17,7 @@ BATCHES_PER_PLAN = 3
 
 
 def random_decisions(seed: int) -> Decide:
-    """Any order without cross products, any subset of the joins that could be kept."""
+    """Any order without cross products, any ranks, any subset of the joins that could be kept."""
 
     def decide(
         queries: tuple[LiveQuery, ...], streams: Mapping[str, Stream], _stats: StatsCatalog, batch: int
@@ -27,16 +28,20 @@ def random_decisions(seed: int) -> Decide:
             for live in queries
             for relation in live.query.relations
         }
+        stores = sorted({store_of(relation) for live in queries for relation in live.query.relations})
+        rank_order = tuple(rng.sample(stores, len(stores)))
         chosen = []
         for live in queries:
-            free = {relation.alias for relation in live.query.relations}
+            joined = {relation.alias: {relation.alias} for relation in live.query.relations}
             subsets = foldable_subsets(live)
             for aliases in rng.sample(subsets, len(subsets)):
-                starts = tuple(start for start in starts_of(live, aliases) if start in free)
+                able = starts_of(replace(live, rank_order=rank_order), aliases)
+                starts = tuple(start for start in able if not joined[start] & set(aliases))
                 if starts and rng.random() < 0.7:
-                    free -= set(starts)
+                    for start in starts:
+                        joined[start] |= set(aliases)
                     chosen.append((live, aliases, starts))
-        return Decisions(orders, intermediates_of(chosen, streams))
+        return Decisions(orders, intermediates_of(chosen, streams), rank_order)
 
     return decide
 
