@@ -32,6 +32,9 @@ def test_an_unknown_option_is_refused_with_those_there_are() -> None:
         ({"max_pairs": 0}, "max_pairs is 0"),
         ({"small_batch_rows": -1}, "small_batch_rows is -1"),
         ({"keep_intermediates": "no"}, "keep_intermediates is 'no'"),
+        ({"keep_intermediates": "by cost", "optimizer": "greedy"}, "the greedy optimizer knows no costs"),
+        ({"replan": "no"}, "replan is 'no'"),
+        ({"plan_in_background": 7}, "plan_in_background is 7"),
         ({"optimizer": "best"}, "optimizer is 'best'"),
     ],
 )

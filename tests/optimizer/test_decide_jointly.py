@@ -2,12 +2,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from dovetail.frontend.compile_sql import compile_sql
-from dovetail.optimizer.choose_probe_orders import edges_between
-from dovetail.optimizer.decide_jointly import decide_orders, jointly
+from dovetail.optimizer.choose_probe_orders import edge_of, edges_between
+from dovetail.optimizer.decide_jointly import JointDecision, JointOptions, decide_changed, decide_jointly
+from dovetail.optimizer.joint_statistics import ASSUMED_ROW_BYTES
 from dovetail.optimizer.live_query import LiveQuery
 from dovetail.optimizer.plan_queries import plan_queries
 from dovetail.plan.shared_plan import even_placement
@@ -15,10 +17,11 @@ from dovetail.query.stream import Stream
 from dovetail.query.types import BIGINT, TIMESTAMP
 from dovetail.stats.catalog import StatsCatalog
 from dovetail.testing.asserts import check_case, open_session
+from dovetail.testing.cases import EngineCase
 from dovetail.testing.generators import CHAINS, random_case
 
 COLUMNS = (("a", BIGINT), ("b", BIGINT), ("c", BIGINT), ("ts", TIMESTAMP))
-STREAMS = {name: Stream(name, COLUMNS, "ts") for name in "rstu"}
+STREAMS = {name: Stream(name, COLUMNS, "ts") for name in "rstuvwxy"}
 BUDGET_S = 5.0
 
 
@@ -35,49 +38,100 @@ PAPER = StatsCatalog(
 )
 
 
+ORDERS_ONLY = JointOptions(BUDGET_S, may_materialize=False)
+
+
+def decide(*queries: LiveQuery, stats: StatsCatalog = PAPER, options: JointOptions = ORDERS_ONLY) -> JointDecision:
+    return decide_jointly(queries, STREAMS, stats, options)
+
+
 def test_alone_each_query_avoids_the_larger_join_first() -> None:
-    assert decide_orders((Q1,), PAPER, BUDGET_S).orders["q1", "s"] == ("s", "r", "t")
-    assert decide_orders((Q2,), PAPER, BUDGET_S).orders["q2", "t"] == ("t", "u", "s")
+    assert decide(Q1).decisions.orders["q1", "s"] == ("s", "r", "t")
+    assert decide(Q2).decisions.orders["q2", "t"] == ("t", "u", "s")
 
 
 def test_together_they_take_the_step_that_the_other_needs_anyway() -> None:
-    orders = decide_orders((Q1, Q2), PAPER, BUDGET_S).orders
+    orders = decide(Q1, Q2).decisions.orders
     assert orders["q1", "s"] == ("s", "t", "r")
     assert orders["q2", "t"] == ("t", "s", "u")
 
 
 def test_shared_orders_share_steps_in_the_plan() -> None:
-    decisions = decide_orders((Q1, Q2), PAPER, BUDGET_S)
+    decisions = decide(Q1, Q2).decisions
     placement = even_placement(8, 2)
     together = plan_queries((Q1, Q2), STREAMS, placement, epoch=1, stats=PAPER, decisions=decisions)
     greedy = plan_queries((Q1, Q2), STREAMS, placement, epoch=1, stats=PAPER)
     assert sum(1 for tree in together.trees for _ in tree.walk()) < sum(1 for tree in greedy.trees for _ in tree.walk())
 
 
-def test_queries_of_two_relations_need_no_decision() -> None:
-    two = live("two", "SELECT r.a FROM r JOIN s ON r.a = s.a")
-    assert decide_orders((two,), PAPER, BUDGET_S).orders == {}
+# A fast stream joins a chain of slow ones that seldom match one another.
+FAST_R = StatsCatalog(
+    rows_in_window={"r": 1e6, "s": 1e3, "t": 1e3, "u": 1e3},
+    key_match={"r.a=s.a": 1e-3, "s.b=t.b": 1e-5, "t.c=u.c": 1e-4},
+)
+CHAIN = live("chain", "SELECT r.a FROM r JOIN s ON r.a = s.a JOIN t ON s.b = t.b JOIN u ON t.c = u.c")
 
 
-def test_it_decides_again_only_for_other_queries_and_statistics() -> None:
-    decide = jointly(BUDGET_S)
-    first = decide((Q1, Q2), STREAMS, PAPER, 0)
-    assert decide((Q1, Q2), STREAMS, PAPER, 1) is first
-    assert decide((Q1,), STREAMS, PAPER, 2) is not first
-    others = StatsCatalog(rows_in_window=dict.fromkeys("rstu", 7.0))
-    assert decide((Q1,), STREAMS, others, 3) is not decide((Q1,), STREAMS, PAPER, 4)
+def test_a_fast_start_probes_what_the_slow_ones_keep() -> None:
+    decision = decide(CHAIN, stats=FAST_R, options=JointOptions(BUDGET_S))
+    (kept,) = decision.decisions.intermediates
+    assert kept.intermediate.streams == ("s", "t", "u")
+    assert [(use.query, use.wanted_starts) for use in kept.uses] == [("chain", ("r",))]
+    assert decision.decisions.rank_order[-1] == "r", "it must rank above all members"
+    assert decision.cost < decide(CHAIN, stats=FAST_R).cost
+
+
+def test_who_opts_out_probes_no_intermediate() -> None:
+    decision = decide(replace(CHAIN, may_materialize=False), stats=FAST_R, options=JointOptions(BUDGET_S))
+    assert decision.decisions.intermediates == ()
+
+
+def test_a_budget_below_the_base_stores_forbids_intermediates() -> None:
+    base = sum(FAST_R.rows_in_window.values()) * ASSUMED_ROW_BYTES
+    assert decide(CHAIN, stats=FAST_R, options=JointOptions(BUDGET_S, storage_budget=2 * base)).decisions.intermediates
+    tight = JointOptions(BUDGET_S, storage_budget=base)
+    assert decide(CHAIN, stats=FAST_R, options=tight).decisions.intermediates == ()
+
+
+def test_a_created_query_leaves_the_others_their_paths() -> None:
+    one, other = live("one", Q1.query.sql), live("other", Q2.query.sql)
+    apart = live("apart", "SELECT v.a FROM v JOIN w ON v.a = w.a JOIN x ON w.b = x.b")
+    known = decide_jointly((one, other, apart), STREAMS, PAPER, ORDERS_ONLY)
+    new = live("new", "SELECT v.a FROM v JOIN w ON v.a = w.a JOIN y ON w.c = y.c")
+    changed = decide_changed((one, other, apart, new), STREAMS, PAPER, ORDERS_ONLY, known)
+    assert changed is not None
+    before, after = known.decisions.orders, changed.decisions.orders
+    assert {key: after[key] for key in before if key[0] != "apart"} == {
+        k: o for k, o in before.items() if k[0] != "apart"
+    }
+    assert {start for query, start in after if query == "new"} == {"v", "w", "y"}
+
+
+def test_more_than_half_changed_is_planned_from_scratch() -> None:
+    known = decide(Q1)
+    assert decide_changed((Q2,), STREAMS, PAPER, ORDERS_ONLY, known) is None
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_joint_plan_costs_more_than_the_greedy_one(seed: int, tmp_path: Path) -> None:
+    rng = Random(seed)
+    queries = running_queries(random_case(seed, CHAINS), tmp_path)
+    streams = sorted({relation.stream for query in queries for relation in query.query.relations})
+    edges = {edge_of(query.query, equality) for query in queries for equality in query.query.equalities}
+    stats = StatsCatalog(
+        rows_in_window={stream: rng.choice([10.0, 1e3, 1e5]) for stream in streams},
+        key_match={edge: rng.choice([1e-6, 1e-4, 1e-2]) for edge in sorted(edges)},
+    )
+    decision = decide_jointly(queries, stream_map(queries), stats, JointOptions(0.3))
+    assert decision.cost <= decision.greedy_cost * (1 + 1e-9)
+    decision.plan.check(decision.view.problem(decision.decisions.rank_order))
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_orders_are_complete_and_without_cross_products(seed: int, tmp_path: Path) -> None:
-    case = random_case(seed, CHAINS)
-    session = open_session(case, tmp_path)
-    for query in case.queries:
-        session.create_query(query.sql, query.name)
-    _, queries = session.engine.plan()
-    session.close()
-    orders = decide_orders(queries, StatsCatalog(), BUDGET_S).orders
-    assert len(orders) == sum(len(q.query.relations) for q in queries if len(q.query.relations) > 2)
+    queries = running_queries(random_case(seed, CHAINS), tmp_path)
+    orders = decide_jointly(queries, stream_map(queries), StatsCatalog(), ORDERS_ONLY).decisions.orders
+    assert len(orders) == sum(len(query.query.relations) for query in queries)
     query_by_id = {query.id: query.query for query in queries}
     for (name, start), order in orders.items():
         query = query_by_id[name]
@@ -88,4 +142,19 @@ def test_orders_are_complete_and_without_cross_products(seed: int, tmp_path: Pat
 
 @pytest.mark.parametrize("seed", range(12))
 def test_answers_are_those_of_batch_sql_under_joint_orders(seed: int) -> None:
-    check_case(replace(random_case(seed, CHAINS), plan_seed=None), optimizer="joint", keep_intermediates=seed % 2 == 0)
+    keeping = ("never", "by cost", "always")[seed % 3]
+    check_case(replace(random_case(seed, CHAINS), plan_seed=None), optimizer="joint", keep_intermediates=keeping)
+
+
+def running_queries(case: EngineCase, folder: Path) -> tuple[LiveQuery, ...]:
+    session = open_session(case, folder)
+    for query in case.queries:
+        session.create_query(query.sql, query.name)
+    _, queries = session.engine.plan()
+    session.close()
+    return queries
+
+
+def stream_map(queries: tuple[LiveQuery, ...]) -> dict[str, Stream]:
+    """The case's streams as far as a decision looks at them: names and event times."""
+    return {r.stream: Stream(r.stream, (("ts", TIMESTAMP),), "ts") for q in queries for r in q.query.relations}

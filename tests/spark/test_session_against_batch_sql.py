@@ -66,7 +66,7 @@ def test_a_drained_session_answers_as_batch_sql(
     spark: SparkSession, tmp_path: Path, seed: int, small_batch_rows: int
 ) -> None:
     case = case_with_queries(seed, MANY_QUERIES, at_least=9)
-    session, streams = open_session(spark, case, tmp_path, small_batch_rows, keep_intermediates=True)
+    session, streams = open_session(spark, case, tmp_path, small_batch_rows, keep_intermediates="always")
     for batch in range(len(case.batches)):
         streams.add_batch(batch)
     handles = {query.name: session.create_query(query.sql, name=query.name) for query in case.queries}

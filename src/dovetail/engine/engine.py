@@ -22,6 +22,7 @@ from dovetail.engine.changelog import Change, Changelog
 from dovetail.engine.choose_merges import choose_merges
 from dovetail.engine.coverage import complete_from
 from dovetail.engine.finish_batch import check_written, finish_batch
+from dovetail.engine.joint_planner import JointPlanner
 from dovetail.engine.options import EngineOptions
 from dovetail.engine.progress import make_progress
 from dovetail.engine.registry import QueryRecord, QueryState, Registry, check_name
@@ -29,7 +30,6 @@ from dovetail.engine.settle_intermediates import settle_intermediates
 from dovetail.engine.state import EngineState, stream_text
 from dovetail.frontend.compile_sql import compile_sql
 from dovetail.optimizer.decide import Decide, Decisions, greedy, keep_intermediates
-from dovetail.optimizer.decide_jointly import jointly
 from dovetail.optimizer.derive_stores import growing_streams
 from dovetail.optimizer.live_query import LiveQuery
 from dovetail.optimizer.plan_queries import plan_queries
@@ -51,8 +51,6 @@ from dovetail.store.manifest import ResultFile, read_latest, read_manifests
 JOINS_SAMPLED_A_BATCH = 4
 _log = logging.getLogger("dovetail")
 REPLAN_FACTOR = 2.0
-PLAN_S = 0.5
-"""How long a batch may wait for a joint plan when the queries have changed."""
 
 Run = Callable[[BatchTask], list[Message]]
 """Runs a batch's tasks over its rows and returns every message of the last hop."""
@@ -84,7 +82,8 @@ class Engine:
         self.options = options
         self._clock = clock
         self._on_step = on_step
-        self._decide = decide or _decide_by(options)
+        self._joint = JointPlanner(options)
+        self._decide = decide or self._decide_by_options
         self._lock = threading.RLock()
         self._checkpoint_lock = CheckpointLock(root)
         try:
@@ -330,6 +329,16 @@ class Engine:
             return state, _Planned(known.plan, live, decisions, stats)
         return replace(state, epoch=epoch), _Planned(plan, live, decisions, stats)
 
+    def _decide_by_options(
+        self, queries: tuple[LiveQuery, ...], streams: Mapping[str, Stream], stats: StatsCatalog, batch: int
+    ) -> Decisions:
+        decide = greedy if self.options.optimizer == "greedy" else self._joint
+        decisions = decide(queries, streams, stats, batch)
+        if self.options.keep_intermediates == "always":
+            kept = keep_intermediates(queries, streams, stats, batch)
+            decisions = replace(decisions, intermediates=kept.intermediates)
+        return decisions
+
     def _stats_to_plan_by(self, live: tuple[LiveQuery, ...]) -> StatsCatalog:
         """The statistics of the last plan, until something moved by so much that another plan may be better."""
         observed = self._state.observed
@@ -337,6 +346,8 @@ class Engine:
             return self.statistics
         if all(len(each.query.relations) == 2 for each in live):
             return self._planned.stats  # a join of two has but one order
+        if not self.options.replan:
+            return self._planned.stats
         planned_by = self._planned.stats.observed
         # What the first plans could only assume is known after a batch or two.
         is_first = not planned_by.tallies and bool(observed.tallies)
@@ -355,21 +366,6 @@ class Engine:
         return next(
             (r for r in self._with_pending().records if r.name == name and r.state is not QueryState.DROPPED), None
         )
-
-
-def _decide_by(options: EngineOptions) -> Decide:
-    decide_orders = greedy if options.optimizer == "greedy" else jointly(PLAN_S)
-
-    def decide(
-        queries: tuple[LiveQuery, ...], streams: Mapping[str, Stream], stats: StatsCatalog, batch: int
-    ) -> Decisions:
-        decisions = decide_orders(queries, streams, stats, batch)
-        if options.keep_intermediates:
-            kept = keep_intermediates(queries, streams, stats, batch)
-            decisions = replace(decisions, intermediates=kept.intermediates)
-        return decisions
-
-    return decide
 
 
 class _ResultIndex:

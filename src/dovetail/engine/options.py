@@ -10,6 +10,7 @@ from dovetail.stats.catalog import StatsCatalog
 
 MAX_KEY_GROUPS = 1 << 15
 OPTIMIZERS = ("greedy", "joint")
+KEEPING = ("never", "by cost", "always")
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,9 @@ class EngineOptions:
 
     `max_pairs` and `piece_bytes` bound what a task holds in memory at once: joined pairs, and rows it received.
     `optimizer` chooses probe orders: query by query («greedy») or for all together («joint»).
-    `keep_intermediates` has every join of three or more streams keep its intermediate results as stores.
+    `keep_intermediates`: joins of two or more streams as stores of their own, for queries of three and more; «by cost»
+    where the joint optimizer finds that they pay, «always» wherever they are possible.
+    `replan` off: a plan stays until queries change. `plan_in_background` off: a batch waits for its joint plan.
     After a batch of fewer than `small_batch_rows` rows the next runs as one task: a stage costs more than its work.
     """
 
@@ -29,7 +32,9 @@ class EngineOptions:
     piece_bytes: int = 256 << 20
     small_batch_rows: int = 20_000
     optimizer: str = "greedy"
-    keep_intermediates: bool = False
+    keep_intermediates: str = "never"
+    replan: bool = True
+    plan_in_background: bool = True
     timezone: str = "UTC"
     storage_budget: int | None = None
     statistics: StatsCatalog | None = None
@@ -44,14 +49,24 @@ class EngineOptions:
         _check_whole("max_pairs", self.max_pairs, 1)
         _check_whole("piece_bytes", self.piece_bytes, 1)
         _check_whole("small_batch_rows", self.small_batch_rows, 0)
-        if self.keep_intermediates not in (True, False):
-            raise SessionError(f"keep_intermediates is {self.keep_intermediates!r}", hint="use True or False")
-        if self.optimizer not in OPTIMIZERS:
-            raise SessionError(f"optimizer is {self.optimizer!r}", hint=f"use one of {', '.join(OPTIMIZERS)}")
+        _check_one_of("keep_intermediates", self.keep_intermediates, KEEPING)
+        _check_one_of("optimizer", self.optimizer, OPTIMIZERS)
+        if self.keep_intermediates == "by cost" and self.optimizer != "joint":
+            raise SessionError(
+                "keep_intermediates is 'by cost', and the greedy optimizer knows no costs",
+                hint="use optimizer='joint', or keep_intermediates='never'",
+            )
+        _check_one_of("replan", self.replan, (True, False))
+        _check_one_of("plan_in_background", self.plan_in_background, (True, False))
         if self.merge_fanout < 2:
             raise SessionError(f"merge_fanout is {self.merge_fanout}", hint="use 2 or more")
         if self.storage_budget is not None and self.storage_budget <= 0:
             raise SessionError(f"storage_budget is {self.storage_budget}", hint="use a number of bytes, or None")
+
+
+def _check_one_of(name: str, value: Any, choices: tuple[Any, ...]) -> None:
+    if value not in choices:
+        raise SessionError(f"{name} is {value!r}", hint=f"use one of {', '.join(map(repr, choices))}")
 
 
 def _check_whole(name: str, value: Any, smallest: int) -> None:

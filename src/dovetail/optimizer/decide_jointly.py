@@ -1,83 +1,150 @@
-"""Probe orders of all queries chosen together (C2, C4): live queries -> joint problem -> orders.
+"""All queries planned together (C1, C2, C4): orders and intermediates at the least cost that a time budget finds.
 
-A relation of the joint problem is a store; further occurrences of one in a self-join are relations of their own.
-Every store is indexed by whatever probes it, so a probe never has to be broadcast: partitionings need no choice here.
+    live queries -> joint view -> what would be kept if ranks did not matter -> ranks -> plan under these ranks
+
+The greedy orders are always among the candidates, so no plan is worse than theirs by the cost model.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from dovetail.optimizer.choose_probe_orders import edge_of
-from dovetail.optimizer.decide import Decide, Decisions
-from dovetail.optimizer.joint.papers_cost import PapersCost, PapersStatistics
-from dovetail.optimizer.joint.problem import Attribute, Predicate, Problem, QueryGraph, query_graph
+from dovetail.optimizer.choose_ranks import WantedProbe, choose_ranks
+from dovetail.optimizer.decide import Decisions
+from dovetail.optimizer.joint.engine_cost import EngineCost
+from dovetail.optimizer.joint.flow import build_flow
+from dovetail.optimizer.joint.known_plan import ledger_of, solve_changed
+from dovetail.optimizer.joint.plan import JointPlan
 from dovetail.optimizer.joint.solve import solve
-from dovetail.optimizer.live_query import LiveQuery, as_row
-from dovetail.query.join_query import Equality
+from dovetail.optimizer.joint_statistics import joint_statistics
+from dovetail.optimizer.joint_view import JointView, name_queries
+from dovetail.optimizer.live_query import LiveQuery
+from dovetail.optimizer.share_probe_prefixes import greedy_orders
 from dovetail.query.stream import Stream
 from dovetail.stats.catalog import StatsCatalog
+from dovetail.stats.unit_costs import DEFAULT_UNIT_COSTS, UnitCosts
 
-SMALLEST = 3
-"""A join of two has one order per start: nothing to decide."""
-
-
-def jointly(budget_s: float) -> Decide:
-    """Decides anew when queries or statistics change, within about `budget_s` seconds; in between it remembers."""
-    known: tuple[tuple[str, ...], StatsCatalog, Decisions] | None = None
-
-    def decide(
-        queries: tuple[LiveQuery, ...], _streams: Mapping[str, Stream], stats: StatsCatalog, _batch: int
-    ) -> Decisions:
-        nonlocal known
-        names = tuple(live.id for live in queries)
-        if known is None or known[0] != names or known[1] is not stats:
-            known = (names, stats, decide_orders(queries, stats, budget_s))
-        return known[2]
-
-    return decide
+RANK_SHARE = 0.4
+"""Of the budget, for the question which ranks to choose."""
 
 
-def decide_orders(queries: tuple[LiveQuery, ...], stats: StatsCatalog, budget_s: float) -> Decisions:
-    large = [live for live in queries if len(live.query.relations) >= SMALLEST]
-    if not large:
-        return Decisions()
-    names_by_query = {live.id: _relation_names(live) for live in large}
-    rows: dict[str, float] = {}
-    selectivities: dict[Predicate, float] = {}
-    graphs = []
-    for live in large:
-        names = names_by_query[live.id]
-        for relation in live.query.relations:
-            rows[names[relation.alias]] = stats.rows(relation.stream).value
-        for equality in live.query.equalities:
-            selectivities[_predicate(equality, names)] = min(stats.match(edge_of(live.query, equality)).value, 1.0)
-        graphs.append(_graph(live, names))
-    cost_model = PapersCost(PapersStatistics(rows, selectivities))
-    problem = Problem(tuple(graphs), cost_model, may_materialize=False, may_partition=False)
-    plan = solve(problem, budget_s).plan
-    orders = {}
-    for paths in plan.queries:
-        alias_by_name = {name: alias for alias, name in names_by_query[paths.query].items()}
-        for path in paths.paths:
-            targets = [step.target.relations[0] for step in path.steps]
-            orders[paths.query, alias_by_name[path.start]] = tuple(alias_by_name[n] for n in (path.start, *targets))
-    return Decisions(orders)
+@dataclass(frozen=True)
+class JointOptions:
+    """`storage_budget` is in bytes and covers base stores too."""
+
+    budget_s: float
+    may_materialize: bool = True
+    storage_budget: float | None = None
+    units: UnitCosts = DEFAULT_UNIT_COSTS
+    row_bytes_by_store: Mapping[str, float] | None = None
 
 
-def _relation_names(live: LiveQuery) -> dict[str, str]:
-    return {
-        alias: store if occurrence == 0 else f"{store}#{occurrence}"
-        for alias, (_, store, occurrence) in live.rank_by_alias.items()
-    }
+@dataclass(frozen=True)
+class JointDecision:
+    """Decisions with the plan they stand for; costs are seconds of work a batch by the cost model, answers left out."""
+
+    decisions: Decisions
+    plan: JointPlan
+    view: JointView
+    greedy_cost: float
+
+    @property
+    def cost(self) -> float:
+        return self.plan.cost
 
 
-def _graph(live: LiveQuery, names: Mapping[str, str]) -> QueryGraph:
-    return query_graph(live.id, [_predicate(equality, names) for equality in live.query.equalities])
+def decide_jointly(
+    queries: tuple[LiveQuery, ...],
+    streams: Mapping[str, Stream],
+    stats: StatsCatalog,
+    options: JointOptions,
+    known: JointDecision | None = None,
+) -> JointDecision:
+    """From scratch; `known` is where the search begins if it is any good for these queries."""
+    deadline = time.perf_counter() + options.budget_s
+    view = joint_view(queries, stats, options)
+    greedy = view.plan_of(greedy_orders(queries, stats))
+    rank_order = _rank_order(view, greedy, options)
+    problem = view.problem(rank_order)
+    plan = solve(problem, deadline - time.perf_counter(), *_starts(greedy, known)).plan
+    if known is not None and known.decisions.rank_order != rank_order:
+        under_known_ranks = _as_before(view, known)
+        if under_known_ranks.cost <= plan.cost:
+            rank_order, plan = known.decisions.rank_order, under_known_ranks
+    return _decision(view, plan, greedy, rank_order, streams)
 
 
-def _predicate(equality: Equality, names: Mapping[str, str]) -> Predicate:
-    first, second = sorted(
-        Attribute(names[alias], str(as_row(equality.side_of(alias), alias))) for alias in equality.aliases
-    )
-    return Predicate(first, second)
+def decide_changed(
+    queries: tuple[LiveQuery, ...],
+    streams: Mapping[str, Stream],
+    stats: StatsCatalog,
+    options: JointOptions,
+    known: JointDecision,
+) -> JointDecision | None:
+    """Only what created and dropped queries touch is decided anew (A6); None if that is more than half."""
+    view = joint_view(queries, stats, options)
+    rank_order = known.decisions.rank_order
+    plan = solve_changed(view.problem(rank_order), known.plan, options.budget_s)
+    if plan is None:
+        return None
+    greedy = view.plan_of(greedy_orders(queries, stats))
+    decision = _decision(view, plan, greedy, rank_order, streams)
+    return decision if decision.cost <= decision.greedy_cost else None
+
+
+def reprice(
+    queries: tuple[LiveQuery, ...],
+    streams: Mapping[str, Stream],
+    stats: StatsCatalog,
+    options: JointOptions,
+    known: JointDecision,
+) -> JointDecision:
+    """What is known for these queries at what it costs now; a query it does not know takes the paths that add least."""
+    view = joint_view(queries, stats, options)
+    greedy = view.plan_of(greedy_orders(queries, stats))
+    return _decision(view, _as_before(view, known), greedy, known.decisions.rank_order, streams)
+
+
+def _as_before(view: JointView, known: JointDecision) -> JointPlan:
+    return ledger_of(build_flow(view.problem(known.decisions.rank_order)), known.plan).plan()
+
+
+def joint_view(queries: tuple[LiveQuery, ...], stats: StatsCatalog, options: JointOptions) -> JointView:
+    named = name_queries(queries)
+    statistics = joint_statistics(named, stats, options.row_bytes_by_store or {})
+    cost_model = EngineCost(statistics, options.units)
+    return JointView(named, cost_model, options.may_materialize, options.storage_budget)
+
+
+def _starts(greedy: JointPlan, known: JointDecision | None) -> tuple[JointPlan, ...]:
+    return (greedy,) if known is None else (greedy, known.plan)
+
+
+def _decision(
+    view: JointView, plan: JointPlan, greedy: JointPlan, rank_order: tuple[str, ...], streams: Mapping[str, Stream]
+) -> JointDecision:
+    greedy_cost = ledger_of(build_flow(view.problem(())), greedy).total()
+    return JointDecision(view.decisions(plan, rank_order, streams), plan, view, greedy_cost)
+
+
+def _rank_order(view: JointView, greedy: JointPlan, options: JointOptions) -> tuple[str, ...]:
+    """The ranks that allow most of what a plan without ranks would keep; () if it would keep nothing."""
+    if not view.may_materialize:
+        return ()
+    free = solve(view.problem(None), RANK_SHARE * options.budget_s, greedy).plan
+    store_by_relation = view.store_by_relation()
+    rows = view.rows_by_store()
+    wanted = [
+        WantedProbe(
+            store_by_relation[path.start],
+            frozenset(store_by_relation[relation] for relation in step.target.relations),
+            rows[store_by_relation[path.start]],
+        )
+        for paths in free.queries
+        for path in paths.paths
+        for step in path.steps
+        if not step.target.is_base
+    ]
+    return choose_ranks(rows, [probe for probe in wanted if probe.start not in probe.members], rows) if wanted else ()

@@ -26,6 +26,7 @@ class LiveQuery:
 
     `folded` are its intermediates; `into` the store that takes the rows in place of a user.
     `rank_order` names stores, the lowest rank first; all others rank above them, by name.
+    `may_materialize` off: the query probes no intermediate.
     """
 
     id: str
@@ -35,6 +36,7 @@ class LiveQuery:
     folded: tuple[Folded, ...] = ()
     into: str | None = None
     rank_order: tuple[str, ...] = ()
+    may_materialize: bool = True
 
     @cached_property
     def time_closure(self) -> UpperByPair:

@@ -220,7 +220,9 @@ def maintaining_query(
     columns |= {member_column(m, name) for m, name in enumerate(intermediate.event_times) if name is not None}
     column_by_name = {name: _source_column(name, intermediate, streams) for name in sorted(columns)}
     relations = tuple(
-        Relation(_alias(member), stream, _any_selection([(live, aliases[member]) for live, aliases in users], member))
+        Relation(
+            member_alias(member), stream, _any_selection([(live, aliases[member]) for live, aliases in users], member)
+        )
         for member, stream in enumerate(intermediate.streams)
     )
     return LiveQuery(
@@ -232,7 +234,8 @@ def maintaining_query(
             equalities=tuple(Equality(column_by_name[a], column_by_name[b]) for a, b in intermediate.equalities),
             output=tuple(OutputColumn(name, column) for name, column in column_by_name.items()),
             time_bounds=tuple(
-                TimeBound(_alias(earlier), _alias(later), upper_us) for earlier, later, upper_us in intermediate.bounds
+                TimeBound(member_alias(earlier), member_alias(later), upper_us)
+                for earlier, later, upper_us in intermediate.bounds
             ),
         ),
         kept.complete_from,
@@ -286,7 +289,8 @@ def _columns_of_fold(folded: LiveQuery) -> set[str]:
     return {c.name for expression in expressions for c in columns_of(expression) if c.relation == alias}
 
 
-def _alias(member: int) -> str:
+def member_alias(member: int) -> str:
+    """What the maintaining query calls a member."""
     return f"i{member}"
 
 
@@ -296,7 +300,7 @@ def _source_column(name: str, intermediate: Intermediate, streams: Mapping[str, 
     kind = streams[intermediate.streams[member]].type_of(column)
     if kind is None:
         raise ValueError(f"stream {intermediate.streams[member]} has no column {column}")
-    return Column(_alias(member), column, kind)
+    return Column(member_alias(member), column, kind)
 
 
 def _any_selection(asked: Sequence[tuple[LiveQuery, str]], member: int) -> Expression:
@@ -306,7 +310,7 @@ def _any_selection(asked: Sequence[tuple[LiveQuery, str]], member: int) -> Expre
         selection = live.query.relation(alias).selection
         if selection == TRUE or not _cannot_fail(selection):
             return TRUE
-        said = transform(selection, lambda column: Column(_alias(member), column.name, column.type))
+        said = transform(selection, lambda column: Column(member_alias(member), column.name, column.type))
         selections[str(said)] = said
     texts = sorted(selections)
     result = selections[texts[0]]

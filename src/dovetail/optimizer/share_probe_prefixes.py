@@ -59,6 +59,19 @@ def share_probe_prefixes(
     )
 
 
+def greedy_orders(queries: tuple[LiveQuery, ...], stats: StatsCatalog) -> Orders:
+    """The orders that are taken where nobody decided."""
+    roots: dict[str, _Trie] = {}
+    orders = {}
+    for live in queries:
+        for start, relation in enumerate(live.query.relations):
+            root = roots.setdefault(store_of(relation), _Trie())
+            order = _greedy_order(root, live, relation.alias, stats)
+            orders[live.id, relation.alias] = order
+            _insert(root, live, order, start)
+    return orders
+
+
 def _in_form(order: tuple[str, ...] | None, form: LiveQuery) -> tuple[str, ...] | None:
     """The order with each intermediate in place of its members; None if they do not follow one another."""
     if order is None:

@@ -104,7 +104,9 @@ def _draw(rng: random.Random) -> Problem:
     )
     model = UpkeepCost(statistics, rng.choice([0.0, 0.3])) if rng.random() < 0.5 else PapersCost(statistics)
     budget = rng.choice([None, None, sum(statistics.rows_by_relation.values()) + rng.choice([20, 100, 300])])
-    return Problem(tuple(queries), model, rng.random() < 0.8, rng.random() < 0.7, budget)
+    ranks = tuple(rng.sample(relations, len(relations))) if rng.random() < 0.3 else None
+    may_materialize, may_partition, may_nest = (rng.random() < chance for chance in (0.8, 0.7, 0.7))
+    return Problem(tuple(queries), model, may_materialize, may_partition, budget, ranks, may_nest)
 
 
 def _connected_joins(joins: list[Predicate], size: int, rng: random.Random) -> list[Predicate]:

@@ -46,7 +46,7 @@ class LocalSession:
     ) -> None:
         self._faults = faults or Faults()
         self._rows_per_chunk = rows_per_chunk
-        given = {"partitions": 2, "key_groups": 8, **options}
+        given = {"partitions": 2, "key_groups": 8, "plan_in_background": False, **options}
         self.engine = Engine(Path(checkpoint_dir), make_options(**given), on_step=self._faults.on_step, decide=decide)
         self._last: tuple[dict[str, pa.Table], int] | None = None
         self._query_ids: dict[str, str] = {record.name: record.id for record in self.engine.records()}

@@ -132,7 +132,7 @@ class _FlowBuilder:
         demands: list[Demand] = []
         for number, (query, lattice) in enumerate(zip(self.problem.queries, lattices, strict=True)):
             whole = (1 << len(query.join.relations)) - 1
-            legs = self._demands(lattice, whole, self.problem.materializes(query))
+            legs = self._demands(lattice, whole, query)
             demands += [Demand(number, None, *each) for each in legs]
         upkeep_by_store = self._upkeep_demands(lattices, demands)
         stores = tuple(self._store_choice(join, store) for join, store in self.store_by_join.items())
@@ -184,7 +184,7 @@ class _FlowBuilder:
             self.candidates[store].update(partitioning_candidates(self.joins[number], query.join.predicates))
 
     def _may_keep(self, query: QueryGraph, join: SubJoin) -> bool:
-        if not self.problem.materializes(query):
+        if not self.problem.materializes(query) or not query.may_probe(join):
             return False
         return self.room is None or self.problem.cost_model.stored(join) <= self.room
 
@@ -195,28 +195,27 @@ class _FlowBuilder:
                 store = self.store_by_join.get(number)
                 if store is None or store in upkeep_by_store or mask.bit_count() == 1:
                     continue
-                added = [Demand(None, store, *each) for each in self._demands(lattice, mask, True)]
+                added = [Demand(None, store, *each) for each in self._demands(lattice, mask, None)]
                 upkeep_by_store[store] = tuple(range(len(demands), len(demands) + len(added)))
                 demands += added
         return upkeep_by_store
 
     def _demands(
-        self, lattice: _Lattice, whole: int, may_materialize: bool
+        self, lattice: _Lattice, whole: int, owner: QueryGraph | None
     ) -> Iterator[tuple[str, int, tuple[Leg, ...]]]:
         inside = [mask for mask in lattice.number_by_mask if mask & whole == mask]
         for bit, start in enumerate(lattice.join.relations):
             if whole >> bit & 1:
                 nodes = [mask for mask in inside if mask >> bit & 1]
-                legs = self._legs(lattice, start, nodes, [mask for mask in inside if not mask >> bit & 1])
-                yield (
-                    start,
-                    len(nodes),
-                    tuple(leg for leg, is_base in legs if may_materialize or is_base),
-                )
+                targets = [
+                    mask
+                    for mask in inside
+                    if not mask >> bit & 1
+                    and self.problem.may_probe(start, self.joins[lattice.number_by_mask[mask]], owner)
+                ]
+                yield start, len(nodes), tuple(self._legs(lattice, start, nodes, targets))
 
-    def _legs(
-        self, lattice: _Lattice, start: str, nodes: Sequence[int], targets: Sequence[int]
-    ) -> Iterator[tuple[Leg, bool]]:
+    def _legs(self, lattice: _Lattice, start: str, nodes: Sequence[int], targets: Sequence[int]) -> Iterator[Leg]:
         position = {mask: place for place, mask in enumerate(nodes)}
         for tail, mask in enumerate(nodes):
             for target in targets:
@@ -228,7 +227,7 @@ class _FlowBuilder:
                 arc = self.number_by_arc.setdefault(
                     (start, numbers[mask], store, numbers[head]), len(self.number_by_arc)
                 )
-                yield Leg(arc, tail, position[head]), target.bit_count() == 1
+                yield Leg(arc, tail, position[head])
 
     def _store_choice(self, join: int, store: int) -> StoreChoice:
         attributes = sorted(self.candidates[store]) if self.problem.may_partition else []

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from dovetail.core.errors import DovetailError
 from dovetail.core.text_tree import TextTree
-from dovetail.optimizer.joint.problem import Attribute, Predicate, Problem, SubJoin
+from dovetail.optimizer.joint.problem import Attribute, Predicate, Problem, QueryGraph, SubJoin
 
 COST_TOLERANCE = 1e-9
 
@@ -131,12 +131,14 @@ class JointPlan:
     def check(self, problem: Problem) -> None:
         """Raise `InvalidPlan` unless this plan answers exactly the problem's queries at the cost it states."""
         _check_owners(self, problem)
-        materializing = {query.name: problem.materializes(query) for query in problem.queries}
-        join_by_query = {query.name: query.join for query in problem.queries}
+        query_by_name = {query.name: query for query in problem.queries}
         for each in self.queries:
-            _check_paths(each.query, join_by_query[each.query], each.paths, materializing[each.query])
+            query = query_by_name[each.query]
+            _check_paths(each.query, query.join, each.paths)
+            _check_probes(each.query, query, each.paths, problem)
         for kept in self.intermediates:
-            _check_paths(str(kept.join), kept.join, kept.paths, problem.may_materialize)
+            _check_paths(str(kept.join), kept.join, kept.paths)
+            _check_probes(str(kept.join), None, kept.paths, problem)
         _check_stores(self, problem)
         cost = sum(problem.cost_model.step_cost(step) for step in self.steps())
         cost += sum(problem.cost_model.upkeep_cost(kept.join) for kept in self.intermediates)
@@ -165,7 +167,13 @@ def _check_owners(plan: JointPlan, problem: Problem) -> None:
         raise InvalidPlan("an intermediate is kept twice")
 
 
-def _check_paths(owner: str, join: SubJoin, paths: tuple[ProbePath, ...], may_materialize: bool) -> None:
+def _check_probes(owner: str, query: QueryGraph | None, paths: tuple[ProbePath, ...], problem: Problem) -> None:
+    for path in paths:
+        if not all(problem.may_probe(path.start, step.target, query) for step in path.steps):
+            raise InvalidPlan("a path probes an intermediate that it may not use", where=f"{owner}, path {path}")
+
+
+def _check_paths(owner: str, join: SubJoin, paths: tuple[ProbePath, ...]) -> None:
     if sorted(path.start for path in paths) != list(join.relations):
         raise InvalidPlan("not exactly one path per start", where=owner)
     for path in paths:
@@ -181,8 +189,6 @@ def _check_paths(owner: str, join: SubJoin, paths: tuple[ProbePath, ...], may_ma
                 raise InvalidPlan("a step does not apply exactly the predicates of its owner", where=where)
             if not step.crossing:
                 raise InvalidPlan("a step is a cross product", where=where)
-            if not step.target.is_base and not may_materialize:
-                raise InvalidPlan("a path probes an intermediate that it may not use", where=where)
         if joined != join:
             raise InvalidPlan("a path ends before all relations are joined", where=where)
 

@@ -112,11 +112,15 @@ def is_connected(relations: Iterable[str], predicates: Iterable[Predicate]) -> b
 
 @dataclass(frozen=True)
 class QueryGraph:
-    """A query's joins. `may_materialize` off: its probe orders visit base relations only."""
+    """A query's joins. `may_materialize` off: its probe orders visit base relations only.
+
+    `intermediates` are the sub-joins that it may probe as one store; None: all that are connected.
+    """
 
     name: str
     join: SubJoin
     may_materialize: bool = True
+    intermediates: frozenset[SubJoin] | None = None
 
     def __post_init__(self) -> None:
         if self.join.is_base:
@@ -124,6 +128,11 @@ class QueryGraph:
 
     def __str__(self) -> str:
         return f"{self.name}: {self.join}"
+
+    def may_probe(self, store: SubJoin) -> bool:
+        if store.is_base:
+            return True
+        return self.may_materialize and (self.intermediates is None or store in self.intermediates)
 
 
 def query_graph(name: str, predicates: Iterable[Predicate], *, may_materialize: bool = True) -> QueryGraph:
@@ -137,6 +146,9 @@ def query_graph(name: str, predicates: Iterable[Predicate], *, may_materialize: 
 class Problem:
     """Queries to plan together. `storage_budget` is in the units of the cost model's `stored` and covers base relations
     too, as in MultiStream; these are kept in any case, so a budget below them only forbids every intermediate.
+
+    `rank_order`: relations from the lowest rank to the highest; a start may probe an intermediate only if it ranks
+    above all of its members. None: no such limit. `may_nest` off: intermediates are maintained over base relations.
     """
 
     queries: tuple[QueryGraph, ...]
@@ -144,7 +156,10 @@ class Problem:
     may_materialize: bool = True
     may_partition: bool = True
     storage_budget: float | None = None
+    rank_order: tuple[str, ...] | None = None
+    may_nest: bool = True
     relations: tuple[str, ...] = field(init=False)
+    _rank_by_relation: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         names = [query.name for query in self.queries]
@@ -154,9 +169,22 @@ class Problem:
             raise QueryError("a storage budget is not negative", hint="leave it out for none")
         relations = sorted({relation for query in self.queries for relation in query.join.relations})
         object.__setattr__(self, "relations", tuple(relations))
+        ranks = {relation: rank for rank, relation in enumerate(self.rank_order or ())}
+        if self.rank_order is not None and not set(relations) <= set(ranks):
+            raise QueryError("a relation has no rank", hint="name every relation in rank_order, or leave it out")
+        object.__setattr__(self, "_rank_by_relation", ranks)
 
     def materializes(self, query: QueryGraph) -> bool:
         return self.may_materialize and query.may_materialize
+
+    def may_probe(self, start: str, store: SubJoin, owner: QueryGraph | None) -> bool:
+        """Whether a path of this query, or of an intermediate's upkeep if None, may visit the store."""
+        if store.is_base:
+            return True
+        if not self.may_materialize or not (self.may_nest if owner is None else owner.may_probe(store)):
+            return False
+        ranks = self._rank_by_relation
+        return self.rank_order is None or all(ranks[start] > ranks[relation] for relation in store.relations)
 
     def room_for_intermediates(self) -> float | None:
         """What the budget leaves for intermediates; None: as much as one likes."""

@@ -20,6 +20,7 @@ from dovetail.optimizer.joint.ilp import (
     use_useful_partitionings,
     useful_partitionings,
 )
+from dovetail.optimizer.joint.known_plan import ledger_of
 from dovetail.optimizer.joint.local_search import LocalSearch
 from dovetail.optimizer.joint.neighbourhoods import search_neighbourhoods
 from dovetail.optimizer.joint.plan import JointPlan
@@ -74,13 +75,15 @@ class _Trace:
             self.improvements.append(Improvement(time.perf_counter() - self.started_at, cost))
 
 
-def solve(problem: Problem, budget_s: float) -> Solution:
-    """The best plan that can be found in about `budget_s` seconds. What is proven optimal at once is the same plan for
-    the same problem, always; else the clock decides how far each form gets.
+def solve(problem: Problem, budget_s: float, *known: JointPlan) -> Solution:
+    """The best plan that can be found in about `budget_s` seconds, never worse than a known one. What is proven
+    optimal at once is the same plan for the same problem, always; else the clock decides how far each form gets.
     """
     trace = _Trace()
     deadline = trace.started_at + budget_s
-    ledger = choose_greedily(build_flow(problem))
+    flow = build_flow(problem)
+    ledger = choose_greedily(flow)
+    ledger = min((ledger, *(ledger_of(flow, each) for each in known)), key=lambda each: each.cost)
     trace.note(ledger.cost)
     LocalSearch(ledger, deadline, trace.note).descend()
     useful = useful_partitionings(ledger.flow)

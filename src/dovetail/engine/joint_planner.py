@@ -1,0 +1,145 @@
+"""Joint plans while batches run: asked for when queries or statistics change, taken over at a batch edge (C6).
+
+A batch never waits for a plan: queries that no plan knows yet run by greedy orders, the others go on as before.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from dovetail.engine.options import EngineOptions
+from dovetail.optimizer.decide import Decisions
+from dovetail.optimizer.decide_jointly import JointDecision, JointOptions, decide_changed, decide_jointly, reprice
+from dovetail.optimizer.live_query import LiveQuery
+from dovetail.optimizer.materialize import KeptIntermediate, maintained_by
+from dovetail.query.stream import Stream
+from dovetail.stats.catalog import StatsCatalog
+from dovetail.stats.unit_costs import DEFAULT_UNIT_COSTS, UnitCosts
+
+SMALLEST = 3
+"""A join of two has one order per start: nothing to decide."""
+INLINE_BUDGET_S = 0.5
+BACKGROUND_BUDGET_S = 3.0
+WORTH_A_CHANGE = 0.95
+"""A new plan must promise to cost at most this share of the running one: a change has a price, too."""
+_log = logging.getLogger("dovetail")
+
+
+@dataclass(frozen=True)
+class _Question:
+    queries: tuple[LiveQuery, ...]
+    streams: Mapping[str, Stream]
+    stats: StatsCatalog
+    options: JointOptions
+    known: JointDecision | None
+    is_from_scratch: bool
+
+
+class JointPlanner:
+    """A `Decide` with a memory. Not thread-safe: the engine calls it under its lock."""
+
+    def __init__(self, options: EngineOptions, units: UnitCosts = DEFAULT_UNIT_COSTS) -> None:
+        self._options = options
+        self._units = units
+        self.current: JointDecision | None = None
+        self._asked: tuple[tuple[str, ...], StatsCatalog] | None = None
+        self._asking: _Asking | None = None
+        self.row_bytes_by_store: Mapping[str, float] = {}
+
+    def __call__(
+        self, queries: tuple[LiveQuery, ...], streams: Mapping[str, Stream], stats: StatsCatalog, _batch: int
+    ) -> Decisions:
+        self._take_over()
+        asked = (tuple(live.id for live in queries), stats)
+        is_idle = self._asking is None
+        if is_idle and not _is_same(self._asked, asked) and _is_worthwhile(queries, stats):
+            self._ask(queries, streams, stats)
+            self._asked = asked
+            self._take_over()
+        return Decisions() if self.current is None else _still_live(self.current.decisions, queries)
+
+    def wait(self) -> None:
+        """Until no question is open."""
+        if self._asking is not None:
+            self._asking.thread.join()
+
+    def _ask(self, queries: tuple[LiveQuery, ...], streams: Mapping[str, Stream], stats: StatsCatalog) -> None:
+        is_background = self._options.plan_in_background
+        options = JointOptions(
+            budget_s=BACKGROUND_BUDGET_S if is_background else INLINE_BUDGET_S,
+            may_materialize=self._options.keep_intermediates == "by cost",
+            storage_budget=self._options.storage_budget,
+            units=self._units,
+            row_bytes_by_store=self.row_bytes_by_store,
+        )
+        is_from_scratch = self._asked is None or self._asked[1] is not stats
+        question = _Question(queries, dict(streams), stats, options, self.current, is_from_scratch)
+        self._asking = _Asking(question)
+        if not is_background:
+            self.wait()
+
+    def _take_over(self) -> None:
+        asking = self._asking
+        if asking is None or asking.thread.is_alive():
+            return
+        self._asking = None
+        if asking.answer is not None:
+            self.current = asking.answer
+
+
+class _Asking:
+    """A question under way in a thread of its own, which never keeps the process from ending."""
+
+    def __init__(self, question: _Question) -> None:
+        self._question = question
+        self.answer: JointDecision | None = None
+        self.thread = threading.Thread(target=self._run, name="dovetail-planner", daemon=True)
+        self.thread.start()
+
+    def _run(self) -> None:
+        began = time.perf_counter()
+        try:
+            self.answer = answer(self._question)
+        except Exception:  # noqa: BLE001 - the running plan is as good as it was: no reason to fail a batch
+            _log.exception("planning failed, the running plan stays")
+        else:
+            _log.info("planned %d queries in %.2f s", len(self._question.queries), time.perf_counter() - began)
+
+
+def answer(question: _Question) -> JointDecision:
+    """The running plan as far as it goes, unless another one is cheaper by more than a change is worth."""
+    asked = (question.queries, question.streams, question.stats, question.options)
+    if question.known is None:
+        return decide_jointly(*asked)
+    found = None if question.is_from_scratch else decide_changed(*asked, question.known)
+    if found is None:
+        found = decide_jointly(*asked, question.known)
+    kept = reprice(*asked, question.known)
+    return found if found.cost < WORTH_A_CHANGE * kept.cost else kept
+
+
+def _is_same(one: tuple[tuple[str, ...], StatsCatalog] | None, other: tuple[tuple[str, ...], StatsCatalog]) -> bool:
+    return one is not None and one[0] == other[0] and one[1] is other[1]
+
+
+def _is_worthwhile(queries: tuple[LiveQuery, ...], stats: StatsCatalog) -> bool:
+    """Assumptions are the same for all streams: nothing to plan by until something is given or counted."""
+    is_informed = bool(stats.observed.tallies or stats.rows_in_window or stats.key_match)
+    return is_informed and any(len(live.query.relations) >= SMALLEST for live in queries)
+
+
+def _still_live(decisions: Decisions, queries: tuple[LiveQuery, ...]) -> Decisions:
+    """Without dropped queries and what only they used. An intermediate keeps its name, and so its rows."""
+    ids = {live.id for live in queries}
+    kept = tuple(_used_by(each, ids) for each in decisions.intermediates if any(use.query in ids for use in each.uses))
+    owners = ids | {maintained_by(each.intermediate) for each in kept}
+    orders = {key: order for key, order in decisions.orders.items() if key[0] in owners}
+    return Decisions(orders, kept, decisions.rank_order)
+
+
+def _used_by(kept: KeptIntermediate, ids: set[str]) -> KeptIntermediate:
+    return replace(kept, uses=tuple(use for use in kept.uses if use.query in ids))

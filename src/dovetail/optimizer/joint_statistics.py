@@ -1,0 +1,70 @@
+"""What is known of the data, said of the relations and predicates of the joint problem."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from dovetail.optimizer.choose_probe_orders import edge_of
+from dovetail.optimizer.joint.engine_cost import EngineStatistics
+from dovetail.optimizer.joint.problem import Predicate
+from dovetail.optimizer.joint_view import GroupOf, NamedQuery
+from dovetail.optimizer.live_query import LiveQuery, as_row, store_of
+from dovetail.query.expression import Expression
+from dovetail.query.join_query import Equality
+from dovetail.stats.catalog import StatsCatalog
+
+ASSUMED_ROW_BYTES = 100.0
+ASSUMED_LIVE_BATCHES = 10.0
+"""How many batches' rows a store holds, where nothing was counted yet."""
+Side = tuple[Predicate, str]
+
+
+def joint_statistics(
+    queries: Iterable[NamedQuery],
+    stats: StatsCatalog,
+    row_bytes_by_store: Mapping[str, float],
+    group_of: GroupOf | None = None,
+) -> EngineStatistics:
+    batch_rows: dict[str, float] = {}
+    live_rows: dict[str, float] = {}
+    row_bytes: dict[str, float] = {}
+    matches: dict[Predicate, float] = {}
+    selections: dict[Side, set[Expression]] = {}
+    store_by_relation: dict[str, str] = {}
+    for named in queries:
+        live = named.live
+        for relation in live.query.relations:
+            name, store = named.relation_by_alias[relation.alias], store_of(relation)
+            live_rows[name] = stats.rows(relation.stream).value
+            batch = stats.batch_rows(relation.stream)
+            batch_rows[name] = batch.value if batch is not None else live_rows[name] / ASSUMED_LIVE_BATCHES
+            row_bytes[name] = row_bytes_by_store.get(store, ASSUMED_ROW_BYTES)
+            store_by_relation[name] = store
+        for equality in live.query.equalities:
+            predicate = named.predicate(equality, group_of(live, equality) if group_of else "")
+            match = stats.match(edge_of(live.query, equality)).value * _time_share(live, equality, stats)
+            matches[predicate] = max(min(match, 1.0), matches.get(predicate, 0.0))
+            for alias in equality.aliases:
+                selection = as_row(live.query.relation(alias).selection, alias)
+                selections.setdefault((predicate, named.relation_by_alias[alias]), set()).add(selection)
+    shares = {side: _union_share(store_by_relation[side[1]], wanted, stats) for side, wanted in selections.items()}
+    return EngineStatistics(batch_rows, live_rows, shares, matches, row_bytes)
+
+
+def _union_share(store: str, selections: set[Expression], stats: StatsCatalog) -> float:
+    return min(1.0, sum(stats.selection(selection, store).value for selection in sorted(selections, key=str)))
+
+
+def _time_share(live: LiveQuery, equality: Equality, stats: StatsCatalog) -> float:
+    """The part of the stored rows that is young enough for this query; the store keeps what its widest user needs."""
+    one, other = sorted(equality.aliases)
+    uppers = [live.time_closure.get(pair) for pair in ((one, other), (other, one))]
+    streams = [live.query.relation(alias).stream for alias in (one, other)]
+    shares = []
+    for stream, upper_us in zip(streams, uppers, strict=True):
+        rate = stats.rows_per_s(stream)
+        rows = stats.rows(stream).value
+        if upper_us is not None and rate is not None and rows > 0:
+            shares.append(min(1.0, max(upper_us, 0) / 1e6 * rate.value / rows))
+    # Two bounds that both are zero leave rows of one instant, which are some.
+    return max(shares) or 1.0 if len(shares) == 2 else 1.0
