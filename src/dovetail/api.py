@@ -122,14 +122,16 @@ class Session:
         self._engine.create_stream(Stream(name, stream_columns(name, df.schema), event_time, lateness_us))
         self._pipeline.add_stream(name, df)
 
-    def create_query(self, sql: str, name: str | None = None) -> Query:
+    def create_query(self, sql: str, name: str | None = None, *, keep_intermediates: bool = True) -> Query:
         """Accept a continuous query; it takes effect with the next batch, before the start and while running.
 
+        With `keep_intermediates=False` it probes base streams only, whatever the session keeps for other queries.
         If it needs columns that no query read so far, this call waits until the batch under way has ended.
         """
         if self._pipeline.is_active:
             self._pipeline.read_more(self._engine.compile(sql).read_columns())
-        record = self._engine.create_query(sql, name or f"query_{uuid.uuid4().hex[:8]}")
+        name = name or f"query_{uuid.uuid4().hex[:8]}"
+        record = self._engine.create_query(sql, name, keep_intermediates=keep_intermediates)
         return Query(self._spark, self._engine, record.id)
 
     def query(self, name: str) -> Query:

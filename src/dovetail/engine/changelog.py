@@ -14,13 +14,14 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Change:
-    """`action` is «create» (with `sql`) or «drop»; `query` is the query's id."""
+    """`action` is «create» (with `sql` and options) or «drop»; `query` is the query's id."""
 
     sequence: int
     action: str
     query: str
     name: str
     sql: str = ""
+    keep_intermediates: bool = True
 
 
 class Changelog:
@@ -32,10 +33,10 @@ class Changelog:
         self._lock = threading.Lock()
         self._entries = [Change(**json.loads(path.read_text())) for path in sorted(self._folder.glob("*.json"))]
 
-    def append_create(self, name: str, sql: str) -> Change:
+    def append_create(self, name: str, sql: str, *, keep_intermediates: bool = True) -> Change:
         with self._lock:
             sequence = self._next_sequence()
-            return self._append(Change(sequence, "create", f"{name}#{sequence}", name, sql))
+            return self._append(Change(sequence, "create", f"{name}#{sequence}", name, sql, keep_intermediates))
 
     def append_drop(self, query: str, name: str) -> Change:
         with self._lock:

@@ -20,12 +20,14 @@ from dovetail.core.clock import Clock, system_clock
 from dovetail.core.errors import DovetailError, QueryError, SessionError, StreamError
 from dovetail.engine.changelog import Change, Changelog
 from dovetail.engine.choose_merges import choose_merges
+from dovetail.engine.choose_samples import choose_samples
 from dovetail.engine.coverage import complete_from
 from dovetail.engine.finish_batch import check_written, finish_batch
 from dovetail.engine.joint_planner import JointPlanner
 from dovetail.engine.options import EngineOptions
 from dovetail.engine.progress import make_progress
 from dovetail.engine.registry import QueryRecord, QueryState, Registry, check_name
+from dovetail.engine.replan_reasons import replan_reasons
 from dovetail.engine.settle_intermediates import settle_intermediates
 from dovetail.engine.state import EngineState, stream_text
 from dovetail.frontend.compile_sql import compile_sql
@@ -41,7 +43,6 @@ from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.message import Kind, Message
 from dovetail.runtime.report import TaskReport
 from dovetail.stats.catalog import StatsCatalog
-from dovetail.stats.observed import changed
 from dovetail.store.bucket_file import BucketMeta, check_bucket
 from dovetail.store.commit import OnStep, no_step
 from dovetail.store.layout import open_layout
@@ -50,7 +51,6 @@ from dovetail.store.manifest import ResultFile, read_latest, read_manifests
 
 JOINS_SAMPLED_A_BATCH = 4
 _log = logging.getLogger("dovetail")
-REPLAN_FACTOR = 2.0
 
 Run = Callable[[BatchTask], list[Message]]
 """Runs a batch's tasks over its rows and returns every message of the last hop."""
@@ -121,22 +121,23 @@ class Engine:
                 )
             self.streams[stream.name] = stream
 
-    def create_query(self, sql: str, name: str) -> QueryRecord:
+    def create_query(self, sql: str, name: str, *, keep_intermediates: bool = True) -> QueryRecord:
         """Accept a query; it takes effect with the next batch. The same name and text again is no new query."""
         with self._lock:
             check_name(name)
             known = self._current(name)
             if known is not None:
-                if known.sql == sql:
+                if (known.sql, known.keep_intermediates) == (sql, keep_intermediates):
                     return known
+                what = "text" if known.sql != sql else "choice of keep_intermediates"
                 raise QueryError(
-                    f"query {name!r} exists already with another text", hint="drop it first, or choose another name"
+                    f"query {name!r} exists already with another {what}", hint="drop it first, or choose another name"
                 )
             compiled = self.compile(sql)
             self._check_growth(name, compiled)
-            change = self._changelog.append_create(name, sql)
+            change = self._changelog.append_create(name, sql, keep_intermediates=keep_intermediates)
             self._compiled[change.query] = compiled
-            return QueryRecord(change.query, name, sql)
+            return QueryRecord.accepted(change)
 
     def _check_growth(self, name: str, query: JoinQuery) -> None:
         """A query without time bounds keeps rows for ever: allowed and said aloud, unless a budget is set."""
@@ -210,7 +211,7 @@ class Engine:
         return (self.options.statistics or StatsCatalog()).with_observed(self._state.observed)
 
     def sample_joins(self, joins: tuple[SampledJoin, ...]) -> None:
-        """Estimate these joins from the next batch on, a few a batch, in place of those asked for before."""
+        """Estimate these joins, too, from the next batch on, a few a batch, in place of those asked for before."""
         with self._lock:
             self._sampled_joins = joins
 
@@ -244,7 +245,7 @@ class Engine:
         began = time.perf_counter()
         with self._lock:
             before, planned = self._plan_for(self._apply_changes(self._state, batch))
-            task = self._task(before, planned.plan)
+            task = self._task(before, planned)
         planned_at = time.perf_counter()
         self._on_step("before_run")
         messages = run(task)
@@ -268,7 +269,9 @@ class Engine:
         committed.clean_up(self.root, self._on_step)
         return True
 
-    def _task(self, before: EngineState, plan: SharedPlan) -> BatchTask:
+    def _task(self, before: EngineState, planned: _Planned) -> BatchTask:
+        plan = planned.plan
+        joins = {join.edge: join for join in (*choose_samples(planned.queries, self.statistics), *self._sampled_joins)}
         return BatchTask(
             root=str(self.root),
             batch=before.batch,
@@ -281,7 +284,7 @@ class Engine:
             max_pairs=self.options.max_pairs,
             piece_bytes=self.options.piece_bytes,
             is_small=self.progress is not None and self.progress["numInputRows"] < self.options.small_batch_rows,
-            sampled_joins=_in_turn(self._sampled_joins, before.batch),
+            sampled_joins=_in_turn(tuple(joins.values()), before.batch),
         )
 
     def _apply_changes(self, state: EngineState, batch: int) -> EngineState:
@@ -297,7 +300,7 @@ class Engine:
     def _changed(self, registry: Registry, change: Change, batch: int, state: EngineState) -> Registry:
         if change.action == "drop":
             return registry.changed(change.query, state=QueryState.DROPPED, dropped_batch=batch)
-        record = QueryRecord(change.query, change.name, change.sql)
+        record = QueryRecord.accepted(change)
         live = LiveQuery(record.id, record.name, self.compiled(record.id))
         since = complete_from(
             live, batch, self.streams, state.histories, state.buckets, state.watermark_us_by_stream(self.streams)
@@ -307,7 +310,13 @@ class Engine:
     def _plan_for(self, state: EngineState) -> tuple[EngineState, _Planned]:
         """The plan for the running queries; a new epoch when they are others than before."""
         live = tuple(
-            LiveQuery(record.id, record.name, self.compiled(record.id), record.complete_from or 0)
+            LiveQuery(
+                record.id,
+                record.name,
+                self.compiled(record.id),
+                record.complete_from or 0,
+                may_materialize=record.keep_intermediates,
+            )
             for record in state.registry.running
         )
         stats = self._stats_to_plan_by(live)
@@ -341,23 +350,20 @@ class Engine:
 
     def _stats_to_plan_by(self, live: tuple[LiveQuery, ...]) -> StatsCatalog:
         """The statistics of the last plan, until something moved by so much that another plan may be better."""
-        observed = self._state.observed
         if self._planned is None:
             return self.statistics
         if all(len(each.query.relations) == 2 for each in live):
             return self._planned.stats  # a join of two has but one order
         if not self.options.replan:
             return self._planned.stats
-        planned_by = self._planned.stats.observed
-        # What the first plans could only assume is known after a batch or two.
-        is_first = not planned_by.tallies and bool(observed.tallies)
-        return self.statistics if is_first or changed(planned_by, observed, REPLAN_FACTOR) else self._planned.stats
+        now = self.statistics
+        return now if replan_reasons(self._planned.stats, now, live) else self._planned.stats
 
     def _with_pending(self) -> Registry:
         records = {record.id: record for record in self._state.registry.records}
         for change in self._changelog.after(self._state.change_sequence):
             if change.action == "create":
-                records[change.query] = QueryRecord(change.query, change.name, change.sql)
+                records[change.query] = QueryRecord.accepted(change)
             else:
                 records[change.query] = replace(records[change.query], state=QueryState.DROPPED)
         return Registry(tuple(records.values()))

@@ -9,6 +9,7 @@ from enum import Enum
 from typing import Any
 
 from dovetail.core.errors import QueryError
+from dovetail.engine.changelog import Change
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,99}\Z")
 
@@ -22,7 +23,10 @@ class QueryState(Enum):
 
 @dataclass(frozen=True)
 class QueryRecord:
-    """`id` is unique for ever, so that a name can be used again; batches are None until they happen."""
+    """`id` is unique for ever, so that a name can be used again; batches are None until they happen.
+
+    `keep_intermediates` off: the query probes base stores only, whatever the session keeps for others.
+    """
 
     id: str
     name: str
@@ -33,6 +37,12 @@ class QueryRecord:
     dropped_batch: int | None = None
     error: str | None = None
     total_rows: int = 0
+    keep_intermediates: bool = True
+
+    @staticmethod
+    def accepted(change: Change) -> QueryRecord:
+        """The query that a «create» stands for, before any batch knows it."""
+        return QueryRecord(change.query, change.name, change.sql, keep_intermediates=change.keep_intermediates)
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self) | {"state": self.state.value}

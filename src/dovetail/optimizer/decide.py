@@ -44,7 +44,7 @@ def keep_intermediates(
 ) -> Decisions:
     """Greedy orders, and every start of every query probes the largest intermediate that it may."""
     chosen: list[tuple[LiveQuery, tuple[str, ...], tuple[str, ...]]] = []
-    for live in queries:
+    for live in (live for live in queries if live.may_materialize):
         taken: set[str] = set()
         for aliases in reversed(foldable_subsets(live)):
             starts = tuple(start for start in starts_of(live, aliases) if start not in taken)

@@ -61,7 +61,8 @@ class StatsCatalog:
 
     def match(self, edge: str) -> Estimate:
         """The probability that two rows whose times allow it have the edge's keys equal."""
-        figures = (Figure(kind, (edge,)) for kind in MATCH_KINDS)
+        figures = [Figure(kind, (edge,)) for kind in MATCH_KINDS]
+        figures.sort(key=lambda figure: not self.observed.is_fresh(figure))
         return self._known(self.key_match.get(edge), ASSUMED_KEY_MATCH, *figures)
 
     def match_all(self, edges: Iterable[str]) -> Estimate:

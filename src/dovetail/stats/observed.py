@@ -11,6 +11,7 @@ from dovetail.stats.figure import Figure, Kind, Tally
 from dovetail.stats.key_stats import KeysSeen, KeyStats
 
 FORGET_AFTER_BATCHES = 1000
+STALE_AFTER_BATCHES = 8
 MAX_STORED_BYTES = 64 << 10
 _ENTRY_BYTES = 90
 """At most, without the names: three numbers, a batch, the kind and the punctuation."""
@@ -78,6 +79,11 @@ class ObservedStats:
             tallies[figure] = Tally(part, whole, relative_error)
             last[figure] = batch
         return ObservedStats(tallies, last_batch_by_name=last)
+
+    def is_fresh(self, figure: Figure) -> bool:
+        """Whether one of the last few batches brought the figure: one that the plan no longer counts gets old."""
+        newest = max(self.last_batch_by_name.values(), default=0)
+        return figure in self.tallies and self.last_batch_by_name[figure] > newest - STALE_AFTER_BATCHES
 
     def estimate(self, figure: Figure) -> Estimate | None:
         tally = self.tallies.get(figure)

@@ -57,8 +57,8 @@ class LocalSession:
         columns = tuple((field.name, sql_type_of(field.type)) for field in schema)
         self.engine.create_stream(Stream(name, columns, event_time, parse_duration(lateness)))
 
-    def create_query(self, sql: str, name: str) -> LocalQuery:
-        record = self.engine.create_query(sql, name)
+    def create_query(self, sql: str, name: str, *, keep_intermediates: bool = True) -> LocalQuery:
+        record = self.engine.create_query(sql, name, keep_intermediates=keep_intermediates)
         self._query_ids[name] = record.id
         return LocalQuery(self.engine, record.id)
 
