@@ -9,13 +9,12 @@ import pytest
 from dovetail.frontend.compile_sql import compile_sql
 from dovetail.optimizer.choose_probe_orders import edge_of, edges_between
 from dovetail.optimizer.decide_jointly import JointDecision, JointOptions, decide_changed, decide_jointly
-from dovetail.optimizer.joint_statistics import ASSUMED_ROW_BYTES
 from dovetail.optimizer.live_query import LiveQuery
 from dovetail.optimizer.plan_queries import plan_queries
 from dovetail.plan.shared_plan import even_placement
 from dovetail.query.stream import Stream
 from dovetail.query.types import BIGINT, TIMESTAMP
-from dovetail.stats.catalog import StatsCatalog
+from dovetail.stats.catalog import ASSUMED_ROW_BYTES, StatsCatalog
 from dovetail.testing.asserts import check_case, open_session
 from dovetail.testing.cases import EngineCase
 from dovetail.testing.generators import CHAINS, random_case

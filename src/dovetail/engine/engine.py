@@ -11,8 +11,9 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,20 +24,18 @@ from dovetail.engine.choose_merges import choose_merges
 from dovetail.engine.choose_samples import choose_samples
 from dovetail.engine.coverage import complete_from
 from dovetail.engine.finish_batch import check_written, finish_batch
-from dovetail.engine.joint_planner import JointPlanner
 from dovetail.engine.options import EngineOptions
+from dovetail.engine.plan_history import PlanChange
+from dovetail.engine.planner import Planned, Planner
 from dovetail.engine.progress import make_progress
 from dovetail.engine.registry import QueryRecord, QueryState, Registry, check_name
-from dovetail.engine.replan_reasons import replan_reasons
-from dovetail.engine.settle_intermediates import settle_intermediates
 from dovetail.engine.state import EngineState, stream_text
 from dovetail.frontend.compile_sql import compile_sql
-from dovetail.optimizer.decide import Decide, Decisions, greedy, keep_intermediates
+from dovetail.optimizer.decide import Decide
 from dovetail.optimizer.derive_stores import growing_streams
 from dovetail.optimizer.live_query import LiveQuery
-from dovetail.optimizer.plan_queries import plan_queries
 from dovetail.plan.sampled_join import SampledJoin
-from dovetail.plan.shared_plan import SharedPlan, even_placement
+from dovetail.plan.shared_plan import SharedPlan
 from dovetail.query.join_query import JoinQuery
 from dovetail.query.stream import Stream
 from dovetail.runtime.batch_task import BatchTask
@@ -56,16 +55,6 @@ Run = Callable[[BatchTask], list[Message]]
 """Runs a batch's tasks over its rows and returns every message of the last hop."""
 
 
-@dataclass(frozen=True)
-class _Planned:
-    """A plan and what it was made of: the same queries give the same plan."""
-
-    plan: SharedPlan
-    queries: tuple[LiveQuery, ...]
-    decisions: Decisions
-    stats: StatsCatalog
-
-
 class Engine:
     """Everything but the data path. Thread-safe: queries come and go while a batch runs."""
 
@@ -82,8 +71,7 @@ class Engine:
         self.options = options
         self._clock = clock
         self._on_step = on_step
-        self._joint = JointPlanner(options)
-        self._decide = decide or self._decide_by_options
+        self._planner = Planner(options, decide)
         self._lock = threading.RLock()
         self._checkpoint_lock = CheckpointLock(root)
         try:
@@ -99,7 +87,6 @@ class Engine:
             raise
         self.streams: dict[str, Stream] = {}
         self._compiled: dict[str, JoinQuery] = {}
-        self._planned: _Planned | None = None
         self._sampled_joins: tuple[SampledJoin, ...] = ()
         self.progress: dict[str, Any] | None = None
 
@@ -206,9 +193,16 @@ class Engine:
             return planned.plan, planned.queries
 
     @property
+    def plan_changes(self) -> tuple[PlanChange, ...]:
+        """Why the plan changed since this process began, the oldest change first."""
+        with self._lock:
+            return self._planner.history.changes
+
+    @property
     def statistics(self) -> StatsCatalog:
         """What is known of the data after the last batch; what the user gave comes first."""
-        return (self.options.statistics or StatsCatalog()).with_observed(self._state.observed)
+        row_bytes = _row_bytes_by_store(self._state.buckets)
+        return (self.options.statistics or StatsCatalog()).with_observed(self._state.observed, row_bytes)
 
     def sample_joins(self, joins: tuple[SampledJoin, ...]) -> None:
         """Estimate these joins, too, from the next batch on, a few a batch, in place of those asked for before."""
@@ -256,7 +250,6 @@ class Engine:
         committed = draft.prepare(self.root, self._on_step).commit(self.root, self._clock, self._on_step)
         with self._lock:
             self._state = state
-            self._planned = planned
             self._results.add(draft.results)
         durations = {
             "plan": (planned_at - began) * 1e3,
@@ -266,10 +259,12 @@ class Engine:
         self.progress = make_progress(
             state, planned.plan, self.streams, report, durations, self._clock(), self.statistics
         )
+        with self._lock:
+            self._planner.note_committed(batch, planned, durations["run"], self.progress["numInputRows"])
         committed.clean_up(self.root, self._on_step)
         return True
 
-    def _task(self, before: EngineState, planned: _Planned) -> BatchTask:
+    def _task(self, before: EngineState, planned: Planned) -> BatchTask:
         plan = planned.plan
         joins = {join.edge: join for join in (*choose_samples(planned.queries, self.statistics), *self._sampled_joins)}
         return BatchTask(
@@ -307,8 +302,7 @@ class Engine:
         )
         return registry.with_record(replace(record, state=QueryState.RUNNING, created_batch=batch, complete_from=since))
 
-    def _plan_for(self, state: EngineState) -> tuple[EngineState, _Planned]:
-        """The plan for the running queries; a new epoch when they are others than before."""
+    def _plan_for(self, state: EngineState) -> tuple[EngineState, Planned]:
         live = tuple(
             LiveQuery(
                 record.id,
@@ -319,45 +313,9 @@ class Engine:
             )
             for record in state.registry.running
         )
-        stats = self._stats_to_plan_by(live)
-        decisions = self._decide(live, self.streams, stats, state.batch)
-        decisions = replace(
-            decisions, intermediates=settle_intermediates(decisions.intermediates, live, self.streams, state)
-        )
-        state = replace(state, kept_from={kept.intermediate.id: kept.complete_from for kept in decisions.intermediates})
-        known = self._planned
-        if known is not None and (known.queries, known.decisions) == (live, decisions) and known.stats is stats:
-            return state, known
         # After a restart the queries are those of the recorded epoch, unless changes came in between.
-        is_same = self._planned is None and state.registry.running == self._state.registry.running
-        epoch = state.epoch if is_same and state.epoch else state.epoch + 1
-        placement = even_placement(self.options.key_groups, self.options.partitions)
-        plan = plan_queries(live, self.streams, placement, epoch=epoch, stats=stats, decisions=decisions)
-        if known is not None and replace(plan, epoch=known.plan.epoch) == known.plan:
-            # Other figures, the same plan: nobody needs to hear of it.
-            return state, _Planned(known.plan, live, decisions, stats)
-        return replace(state, epoch=epoch), _Planned(plan, live, decisions, stats)
-
-    def _decide_by_options(
-        self, queries: tuple[LiveQuery, ...], streams: Mapping[str, Stream], stats: StatsCatalog, batch: int
-    ) -> Decisions:
-        decide = greedy if self.options.optimizer == "greedy" else self._joint
-        decisions = decide(queries, streams, stats, batch)
-        if self.options.keep_intermediates == "always":
-            kept = keep_intermediates(queries, streams, stats, batch)
-            decisions = replace(decisions, intermediates=kept.intermediates)
-        return decisions
-
-    def _stats_to_plan_by(self, live: tuple[LiveQuery, ...]) -> StatsCatalog:
-        """The statistics of the last plan, until something moved by so much that another plan may be better."""
-        if self._planned is None:
-            return self.statistics
-        if all(len(each.query.relations) == 2 for each in live):
-            return self._planned.stats  # a join of two has but one order
-        if not self.options.replan:
-            return self._planned.stats
-        now = self.statistics
-        return now if replan_reasons(self._planned.stats, now, live) else self._planned.stats
+        is_resumed = self.progress is None and state.registry.running == self._state.registry.running
+        return self._planner.plan(live, self.streams, state, self.statistics, is_resumed=is_resumed)
 
     def _with_pending(self) -> Registry:
         records = {record.id: record for record in self._state.registry.records}
@@ -388,6 +346,15 @@ class _ResultIndex:
 
     def of(self, query: str) -> list[ResultFile]:
         return list(self._files.get(query, []))
+
+
+def _row_bytes_by_store(buckets: Iterable[BucketMeta]) -> dict[str, float]:
+    rows: Counter[str] = Counter()
+    size: Counter[str] = Counter()
+    for meta in buckets:
+        rows[meta.store] += meta.rows
+        size[meta.store] += meta.size_bytes
+    return {store: size[store] / rows[store] for store in rows if rows[store]}
 
 
 def _in_turn(joins: tuple[SampledJoin, ...], batch: int) -> tuple[SampledJoin, ...]:

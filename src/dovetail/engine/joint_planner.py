@@ -48,7 +48,7 @@ class JointPlanner:
         self.current: JointDecision | None = None
         self._asked: tuple[tuple[str, ...], StatsCatalog] | None = None
         self._asking: _Asking | None = None
-        self.row_bytes_by_store: Mapping[str, float] = {}
+        self._gain: tuple[float | None, float | None] = (None, None)
 
     def __call__(
         self, queries: tuple[LiveQuery, ...], streams: Mapping[str, Stream], stats: StatsCatalog, _batch: int
@@ -62,6 +62,11 @@ class JointPlanner:
             self._take_over()
         return Decisions() if self.current is None else _still_live(self.current.decisions, queries)
 
+    def take_gain(self) -> tuple[float | None, float | None]:
+        """Expected cost of the plan before and of the one that was taken over, under the same statistics; once."""
+        gain, self._gain = self._gain, (None, None)
+        return gain
+
     def wait(self) -> None:
         """Until no question is open."""
         if self._asking is not None:
@@ -74,7 +79,6 @@ class JointPlanner:
             may_materialize=self._options.keep_intermediates == "by cost",
             storage_budget=self._options.storage_budget,
             units=self._units,
-            row_bytes_by_store=self.row_bytes_by_store,
         )
         is_from_scratch = self._asked is None or self._asked[1] is not stats
         question = _Question(queries, dict(streams), stats, options, self.current, is_from_scratch)
@@ -88,7 +92,10 @@ class JointPlanner:
             return
         self._asking = None
         if asking.answer is not None:
-            self.current = asking.answer
+            found, cost_before = asking.answer
+            if self.current is None or found.decisions != self.current.decisions:
+                self._gain = (cost_before, found.cost)
+            self.current = found
 
 
 class _Asking:
@@ -96,7 +103,7 @@ class _Asking:
 
     def __init__(self, question: _Question) -> None:
         self._question = question
-        self.answer: JointDecision | None = None
+        self.answer: tuple[JointDecision, float] | None = None
         self.thread = threading.Thread(target=self._run, name="dovetail-planner", daemon=True)
         self.thread.start()
 
@@ -110,16 +117,19 @@ class _Asking:
             _log.info("planned %d queries in %.2f s", len(self._question.queries), time.perf_counter() - began)
 
 
-def answer(question: _Question) -> JointDecision:
-    """The running plan as far as it goes, unless another one is cheaper by more than a change is worth."""
+def answer(question: _Question) -> tuple[JointDecision, float]:
+    """The running plan as far as it goes, unless another one is cheaper by more than a change is worth; and what the
+    running one costs now (the greedy one, if none was decided yet).
+    """
     asked = (question.queries, question.streams, question.stats, question.options)
     if question.known is None:
-        return decide_jointly(*asked)
+        first = decide_jointly(*asked)
+        return first, first.greedy_cost
     found = None if question.is_from_scratch else decide_changed(*asked, question.known)
     if found is None:
         found = decide_jointly(*asked, question.known)
     kept = reprice(*asked, question.known)
-    return found if found.cost < WORTH_A_CHANGE * kept.cost else kept
+    return (found if found.cost < WORTH_A_CHANGE * kept.cost else kept), kept.cost
 
 
 def _is_same(one: tuple[tuple[str, ...], StatsCatalog] | None, other: tuple[tuple[str, ...], StatsCatalog]) -> bool:

@@ -38,7 +38,6 @@ class JointOptions:
     may_materialize: bool = True
     storage_budget: float | None = None
     units: UnitCosts = DEFAULT_UNIT_COSTS
-    row_bytes_by_store: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,7 @@ def _as_before(view: JointView, known: JointDecision) -> JointPlan:
 
 def joint_view(queries: tuple[LiveQuery, ...], stats: StatsCatalog, options: JointOptions) -> JointView:
     named = name_queries(queries)
-    statistics = joint_statistics(named, stats, options.row_bytes_by_store or {})
+    statistics = joint_statistics(named, stats)
     cost_model = EngineCost(statistics, options.units)
     return JointView(named, cost_model, options.may_materialize, options.storage_budget)
 

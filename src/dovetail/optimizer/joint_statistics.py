@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from dovetail.optimizer.choose_probe_orders import edge_of
 from dovetail.optimizer.joint.engine_cost import EngineStatistics
@@ -13,7 +13,6 @@ from dovetail.query.expression import Expression
 from dovetail.query.join_query import Equality
 from dovetail.stats.catalog import StatsCatalog
 
-ASSUMED_ROW_BYTES = 100.0
 ASSUMED_LIVE_BATCHES = 10.0
 """How many batches' rows a store holds, where nothing was counted yet."""
 Side = tuple[Predicate, str]
@@ -22,7 +21,6 @@ Side = tuple[Predicate, str]
 def joint_statistics(
     queries: Iterable[NamedQuery],
     stats: StatsCatalog,
-    row_bytes_by_store: Mapping[str, float],
     group_of: GroupOf | None = None,
 ) -> EngineStatistics:
     batch_rows: dict[str, float] = {}
@@ -38,7 +36,7 @@ def joint_statistics(
             live_rows[name] = stats.rows(relation.stream).value
             batch = stats.batch_rows(relation.stream)
             batch_rows[name] = batch.value if batch is not None else live_rows[name] / ASSUMED_LIVE_BATCHES
-            row_bytes[name] = row_bytes_by_store.get(store, ASSUMED_ROW_BYTES)
+            row_bytes[name] = stats.row_bytes(store).value
             store_by_relation[name] = store
         for equality in live.query.equalities:
             predicate = named.predicate(equality, group_of(live, equality) if group_of else "")

@@ -12,6 +12,7 @@ from dovetail.stats.observed import ObservedStats
 
 ASSUMED_ROWS_IN_WINDOW = 100_000.0
 ASSUMED_SELECTION = 0.5
+ASSUMED_ROW_BYTES = 100.0
 ASSUMED_KEY_MATCH = 1e-5
 
 MATCH_KINDS = (Kind.MATCH, Kind.MATCH_SAMPLED, Kind.MATCH_AFTER_JOIN)
@@ -22,16 +23,24 @@ MATCH_KINDS = (Kind.MATCH, Kind.MATCH_SAMPLED, Kind.MATCH_AFTER_JOIN)
 class StatsCatalog:
     """`rows_in_window` by stream; `key_match` by canonical edge text «stream.column=stream.column» (sorted).
 
-    `selection_share` is by store and the selection's canonical text.
+    `selection_share` is by store and the selection's canonical text; `row_bytes_by_store` is counted, not given.
     """
 
     rows_in_window: Mapping[str, float] = field(default_factory=dict)
     key_match: Mapping[str, float] = field(default_factory=dict)
     selection_share: Mapping[tuple[str, str], float] = field(default_factory=dict)
     observed: ObservedStats = field(default_factory=ObservedStats)
+    row_bytes_by_store: Mapping[str, float] = field(default_factory=dict)
 
-    def with_observed(self, observed: ObservedStats) -> StatsCatalog:
-        return replace(self, observed=observed)
+    def with_observed(
+        self, observed: ObservedStats, row_bytes_by_store: Mapping[str, float] | None = None
+    ) -> StatsCatalog:
+        return replace(self, observed=observed, row_bytes_by_store=row_bytes_by_store or {})
+
+    def row_bytes(self, store: str) -> Estimate:
+        """What a stored row takes, indexes included."""
+        counted = self.row_bytes_by_store.get(store)
+        return Estimate(ASSUMED_ROW_BYTES, Origin.ASSUMED) if counted is None else Estimate(counted, Origin.EXACT)
 
     def rows(self, stream: str) -> Estimate:
         """Rows of the stream, wanted or not, that are as young as those its stores keep."""

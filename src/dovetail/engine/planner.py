@@ -1,0 +1,132 @@
+"""From the running queries to the plan of a batch: what is known, what is decided, what of it may be used yet.
+
+statistics (those of the last plan, until enough moved) -> decisions -> settled intermediates -> shared plan
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from dovetail.engine.joint_planner import JointPlanner
+from dovetail.engine.options import EngineOptions
+from dovetail.engine.plan_history import PlanChange, PlanHistory
+from dovetail.engine.replan_reasons import replan_reasons
+from dovetail.engine.settle_intermediates import settle_intermediates
+from dovetail.engine.state import EngineState
+from dovetail.optimizer.decide import Decide, Decisions, greedy, keep_intermediates
+from dovetail.optimizer.live_query import LiveQuery
+from dovetail.optimizer.plan_queries import plan_queries
+from dovetail.plan.shared_plan import SharedPlan, even_placement
+from dovetail.query.stream import Stream
+from dovetail.stats.catalog import StatsCatalog
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A plan and what it was made of: the same queries, decisions and statistics give the same plan."""
+
+    plan: SharedPlan
+    queries: tuple[LiveQuery, ...]
+    decisions: Decisions
+    stats: StatsCatalog
+    reasons: tuple[str, ...] = ()
+
+
+class Planner:
+    """Remembers the plan that runs. Not thread-safe: the engine calls it under its lock."""
+
+    def __init__(self, options: EngineOptions, decide: Decide | None = None) -> None:
+        self._options = options
+        self.joint = JointPlanner(options)
+        self._decide = decide or self._decide_by_options
+        self._running: Planned | None = None
+        self._moved: tuple[str, ...] = ()
+        self.history = PlanHistory()
+
+    def plan(
+        self,
+        queries: tuple[LiveQuery, ...],
+        streams: Mapping[str, Stream],
+        state: EngineState,
+        stats: StatsCatalog,
+        *,
+        is_resumed: bool,
+    ) -> tuple[EngineState, Planned]:
+        """The plan for batch `state.batch`; a new epoch when it differs from the running one.
+
+        `is_resumed`: nothing ran yet in this process, and the queries are those of the recorded epoch.
+        """
+        stats = self._stats_to_plan_by(queries, stats)
+        decisions = self._decide(queries, streams, stats, state.batch)
+        settled = settle_intermediates(decisions.intermediates, queries, streams, state)
+        decisions = replace(decisions, intermediates=settled)
+        state = replace(state, kept_from={kept.intermediate.id: kept.complete_from for kept in settled})
+        running = self._running
+        is_known = running is not None and (running.queries, running.decisions) == (queries, decisions)
+        if running is not None and is_known and running.stats is stats:
+            return state, running
+        epoch = state.epoch if is_resumed and state.epoch else state.epoch + 1
+        placement = even_placement(self._options.key_groups, self._options.partitions)
+        plan = plan_queries(queries, streams, placement, epoch=epoch, stats=stats, decisions=decisions)
+        if running is not None and replace(plan, epoch=running.plan.epoch) == running.plan:
+            # Other figures, the same plan: nobody needs to hear of it.
+            return state, Planned(running.plan, queries, decisions, stats)
+        reasons = () if running is None else (*_differences(running, queries, decisions), *self._moved)
+        return replace(state, epoch=epoch), Planned(plan, queries, decisions, stats, reasons)
+
+    def note_committed(self, batch: int, planned: Planned, run_ms: float, rows: int) -> None:
+        """The batch ran by this plan, and its results are real."""
+        running, self._running = self._running, planned
+        if running is not None and running.plan.epoch != planned.plan.epoch:
+            expected = self.joint.take_gain()
+            self.history.note_change(PlanChange(batch, planned.plan.epoch, planned.reasons, *expected))
+            self._moved = ()
+        self.history.note_batch(run_ms, rows)
+
+    def _stats_to_plan_by(self, queries: tuple[LiveQuery, ...], now: StatsCatalog) -> StatsCatalog:
+        """The statistics of the last plan, until something moved by so much that another plan may be better."""
+        running = self._running
+        if running is None:
+            return now
+        # A join of two has but one order.
+        is_fixed = not self._options.replan or all(len(each.query.relations) == 2 for each in queries)
+        reasons = () if is_fixed else replan_reasons(running.stats, now, queries)
+        if not reasons:
+            return running.stats
+        self._moved = reasons
+        return now
+
+    def _decide_by_options(
+        self, queries: tuple[LiveQuery, ...], streams: Mapping[str, Stream], stats: StatsCatalog, batch: int
+    ) -> Decisions:
+        decide = greedy if self._options.optimizer == "greedy" else self.joint
+        decisions = decide(queries, streams, stats, batch)
+        if self._options.keep_intermediates == "always":
+            kept = keep_intermediates(queries, streams, stats, batch)
+            decisions = replace(decisions, intermediates=kept.intermediates)
+        return decisions
+
+
+def _differences(running: Planned, queries: tuple[LiveQuery, ...], decisions: Decisions) -> list[str]:
+    before, now = ({live.id: live.name for live in each} for each in (running.queries, queries))
+    reasons = [f"query {now[query]} was created" for query in now if query not in before]
+    reasons += [f"query {before[query]} ended" for query in before if query not in now]
+    kept_before, kept_now = ({each.intermediate.id for each in d.intermediates} for d in (running.decisions, decisions))
+    reasons += [f"{store} is kept" for store in sorted(kept_now - kept_before)]
+    reasons += [f"{store} is no longer kept" for store in sorted(kept_before - kept_now)]
+    ready_before, ready_now = (_ready(each) for each in (running.decisions, decisions))
+    reasons += [
+        f"new {start} of {now.get(query, query)} may probe {store}"
+        for store, query, start in sorted(ready_now - ready_before)
+    ]
+    return reasons
+
+
+def _ready(decisions: Decisions) -> set[tuple[str, str, str]]:
+    return {
+        (kept.intermediate.id, use.query, start)
+        for kept in decisions.intermediates
+        for use in kept.uses
+        for start in use.starts
+    }
