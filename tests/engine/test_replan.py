@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from dovetail.engine.replan_reasons import replan_reasons
 from dovetail.testing.local_session import LocalSession
 
 SCHEMA = pa.schema([("x", pa.int64()), ("y", pa.int64()), ("ts", pa.timestamp("us", tz="UTC"))])
@@ -19,9 +21,17 @@ SQL = (
 ROWS = 40
 
 
-def rows(second: int, x_values: int, y_values: int) -> pa.Table:
-    ts = pa.array([second * 1_000_000 + i for i in range(ROWS)]).cast(SCHEMA.field("ts").type)
-    return pa.table({"x": [i % x_values for i in range(ROWS)], "y": [i % y_values for i in range(ROWS)], "ts": ts})
+def rows(second: int, x_values: int, y_values: int, count: int = ROWS) -> pa.Table:
+    ts = pa.array([second * 1_000_000 + i for i in range(count)]).cast(SCHEMA.field("ts").type)
+    return pa.table({"x": [i % x_values for i in range(count)], "y": [i % y_values for i in range(count)], "ts": ts})
+
+
+def open_abc(folder: Path, **options: Any) -> LocalSession:
+    session = LocalSession(folder, **options)
+    for name in "abc":
+        session.create_stream(name, SCHEMA, event_time="ts", lateness="0 seconds")
+    session.create_query(SQL, "q")
+    return session
 
 
 def first_probe_of_b(session: LocalSession) -> str:
@@ -33,10 +43,7 @@ def first_probe_of_b(session: LocalSession) -> str:
 
 @pytest.mark.parametrize("optimizer", ["greedy", "joint"])
 def test_the_order_turns_when_the_data_do(tmp_path: Path, optimizer: str) -> None:
-    session = LocalSession(tmp_path, optimizer=optimizer)
-    for name in "abc":
-        session.create_stream(name, SCHEMA, event_time="ts", lateness="0 seconds")
-    session.create_query(SQL, "q")
+    session = open_abc(tmp_path, optimizer=optimizer)
     pushed: list[dict[str, pa.Table]] = []
 
     def push(second: int, x_values: int, y_values: int) -> None:
@@ -51,22 +58,49 @@ def test_the_order_turns_when_the_data_do(tmp_path: Path, optimizer: str) -> Non
         push(second, 2, 40)
     assert first_probe_of_b(session) == "c", "now it is the other way round"
     assert session.engine.plan()[0].epoch > epoch
+    assert any("meet" in reason for change in session.engine.plan_changes for reason in change.reasons)
     answers = session.results("q")
     assert Counter(zip(*(answers.column(name).to_pylist() for name in ("ax", "cy")), strict=True)) == _expected(pushed)
     session.close()
 
 
-def test_the_same_data_change_no_plan(tmp_path: Path) -> None:
-    session = LocalSession(tmp_path)
-    for name in "abc":
-        session.create_stream(name, SCHEMA, event_time="ts", lateness="0 seconds")
-    session.create_query(SQL, "q")
+@pytest.mark.parametrize("later_count", [ROWS, 4 * ROWS], ids=["the same data", "more of them"])
+@pytest.mark.parametrize("optimizer", ["greedy", "joint"])
+def test_what_gives_the_same_plan_makes_no_epoch(tmp_path: Path, optimizer: str, later_count: int) -> None:
+    session = open_abc(tmp_path, optimizer=optimizer)
     for second in range(4):
         session.push({name: rows(second, 40, 2) for name in "abc"})
     epoch = session.engine.plan()[0].epoch
+    stats = session.engine.statistics
     for second in range(4, 10):
-        session.push({name: rows(second, 40, 2) for name in "abc"})
+        session.push({name: rows(second, 40, 2, later_count) for name in "abc"})
+    assert bool(replan_reasons(stats, session.engine.statistics, session.engine.plan()[1])) == (later_count > ROWS)
     assert session.engine.plan()[0].epoch == epoch
+    session.close()
+
+
+def test_a_static_plan_stays_whatever_the_data_do(tmp_path: Path) -> None:
+    session = open_abc(tmp_path, replan=False)
+    for second in range(4):
+        session.push({name: rows(second, 40, 2) for name in "abc"})
+    first = first_probe_of_b(session)
+    for values in ((40, 2), (2, 40)):
+        for second in range(4):
+            session.push({name: rows(second, *values) for name in "abc"})
+        assert first_probe_of_b(session) == first
+    assert session.engine.plan_changes == ()
+    session.close()
+
+
+def test_changes_of_queries_are_the_reasons_of_a_new_plan(tmp_path: Path) -> None:
+    session = open_abc(tmp_path)
+    session.push({name: rows(0, 40, 2) for name in "abc"})
+    session.create_query("SELECT a.x AS x FROM a JOIN b ON a.y = b.y WITHIN 1 SECOND", "other")
+    session.push({name: rows(1, 40, 2) for name in "abc"})
+    assert "query other was created" in session.engine.plan_changes[-1].reasons
+    session.drop_query("other")
+    session.push({name: rows(2, 40, 2) for name in "abc"})
+    assert "query other ended" in session.engine.plan_changes[-1].reasons
     session.close()
 
 

@@ -11,7 +11,7 @@ from dovetail.stats.estimate import Estimate, Origin
 from dovetail.stats.figure import Figure, Kind, Tally
 from dovetail.stats.key_sketch import KeySketch
 from dovetail.stats.key_stats import KeysSeen
-from dovetail.stats.observed import BatchSeen, ObservedStats
+from dovetail.stats.observed import STALE_AFTER_BATCHES, BatchSeen, ObservedStats
 
 OK = Column("row", "ok", BOOLEAN)
 EDGE = edge_text("b.y", "a.x")
@@ -62,6 +62,13 @@ def test_a_match_seen_by_a_first_hop_beats_samples_and_those_beat_later_hops() -
         tallies.popitem()
     expected = [Estimate(0.03, Origin.EXACT), Estimate(0.02, Origin.ESTIMATED, 0.3), Estimate(0.01, Origin.EXACT)]
     assert found == expected
+
+
+def test_a_fresh_match_of_a_later_hop_beats_an_old_one_of_a_first_hop() -> None:
+    observed = seen({Figure(Kind.MATCH, (EDGE,)): Tally(3, 100)})
+    later = {Figure(Kind.MATCH_AFTER_JOIN, (EDGE,)): Tally(1, 100)}
+    observed = observed.folded(BatchSeen(STALE_AFTER_BATCHES, later))
+    assert StatsCatalog().with_observed(observed).match(EDGE) == Estimate(0.01, Origin.EXACT)
 
 
 def test_several_edges_are_taken_as_seen_together_else_as_independent() -> None:

@@ -6,7 +6,14 @@ import pytest
 
 from dovetail.stats.estimate import Estimate, Origin
 from dovetail.stats.figure import Figure, Kind, Tally
-from dovetail.stats.observed import FORGET_AFTER_BATCHES, MAX_STORED_BYTES, BatchSeen, ObservedStats, changed
+from dovetail.stats.observed import (
+    FORGET_AFTER_BATCHES,
+    MAX_STORED_BYTES,
+    STALE_AFTER_BATCHES,
+    BatchSeen,
+    ObservedStats,
+    changed,
+)
 
 SHARE = Figure(Kind.SELECTION, ("a", "p"))
 RATE = Figure(Kind.ROWS_PER_S, ("a",))
@@ -80,3 +87,14 @@ def test_stored_figures_stay_small_and_those_of_streams_and_joins_come_first() -
     stored = ObservedStats().folded(BatchSeen(123_456, {**shares, match: Tally(1, 2)})).to_json()
     assert 50_000 < len(json.dumps(stored, separators=(",", ":"))) <= MAX_STORED_BYTES
     assert stored[0][:2] == ["MATCH", "a.k=b.k"]
+
+
+def test_a_figure_that_no_batch_brings_any_more_gets_old() -> None:
+    stats = ObservedStats().folded(BatchSeen(1, {SHARE: Tally(1, 2)}))
+    assert stats.is_fresh(SHARE)
+    other = Figure(Kind.BATCH_ROWS, ("other",))
+    for batch in range(2, 2 + STALE_AFTER_BATCHES):
+        stats = stats.folded(BatchSeen(batch, {other: Tally(1, 1)}))
+    assert not stats.is_fresh(SHARE)
+    assert stats.is_fresh(other)
+    assert stats.estimate(SHARE) is not None, "old is better than unknown"

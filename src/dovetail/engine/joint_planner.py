@@ -30,7 +30,9 @@ _log = logging.getLogger("dovetail")
 
 
 @dataclass(frozen=True)
-class _Question:
+class Question:
+    """What is to be planned; `known` is the running plan, `is_from_scratch` that more changed than queries."""
+
     queries: tuple[LiveQuery, ...]
     streams: Mapping[str, Stream]
     stats: StatsCatalog
@@ -81,7 +83,7 @@ class JointPlanner:
             units=self._units,
         )
         is_from_scratch = self._asked is None or self._asked[1] is not stats
-        question = _Question(queries, dict(streams), stats, options, self.current, is_from_scratch)
+        question = Question(queries, dict(streams), stats, options, self.current, is_from_scratch)
         self._asking = _Asking(question)
         if not is_background:
             self.wait()
@@ -101,7 +103,7 @@ class JointPlanner:
 class _Asking:
     """A question under way in a thread of its own, which never keeps the process from ending."""
 
-    def __init__(self, question: _Question) -> None:
+    def __init__(self, question: Question) -> None:
         self._question = question
         self.answer: tuple[JointDecision, float] | None = None
         self.thread = threading.Thread(target=self._run, name="dovetail-planner", daemon=True)
@@ -117,7 +119,7 @@ class _Asking:
             _log.info("planned %d queries in %.2f s", len(self._question.queries), time.perf_counter() - began)
 
 
-def answer(question: _Question) -> tuple[JointDecision, float]:
+def answer(question: Question) -> tuple[JointDecision, float]:
     """The running plan as far as it goes, unless another one is cheaper by more than a change is worth; and what the
     running one costs now (the greedy one, if none was decided yet).
     """

@@ -44,8 +44,13 @@ class Intermediate:
     @cached_property
     def id(self) -> str:
         equalities = ", ".join(f"{a}={b}" for a, b in self.equalities)
-        bounds = ", ".join(f"{later}-{earlier}<={upper_us}us" for earlier, later, upper_us in self.bounds)
-        return f"({' * '.join(self.streams)})[{equalities}{'; ' if bounds else ''}{bounds}]"
+        return f"({' * '.join(self.streams)})[{equalities}{'; ' if self.bounds else ''}{self._bounds_text()}]"
+
+    def _bounds_text(self) -> str:
+        uppers = {upper_us for _, _, upper_us in self.bounds}
+        if len(self.bounds) == len(self.streams) * (len(self.streams) - 1) and len(uppers) == 1:
+            return f"within {uppers.pop()}us"
+        return ", ".join(f"{later}-{earlier}<={upper_us}us" for earlier, later, upper_us in self.bounds)
 
     @property
     def time_member(self) -> int | None:
