@@ -125,3 +125,49 @@ def test_same_relations_joined_differently_are_not_shared() -> None:
     differently = Problem((query_graph("q1", [RS]), query_graph("q2", [other])), PapersCost(statistics))
     assert solve(twice, 5.0).plan.cost == 200
     assert solve(differently, 5.0).plan.cost == 400
+
+
+def probing_starts(plan: JointPlan) -> set[str]:
+    return {path.start for path in plan.paths() for step in path.steps if not step.target.is_base}
+
+
+def test_only_starts_that_rank_above_the_members_probe_an_intermediate() -> None:
+    assert probing_starts(solve(chain(), 5.0).plan) == {"R", "U"}
+    ranked = chain(rank_order=("R", "S", "T", "U"))
+    plan = solve(ranked, 5.0).plan
+    assert "U" in probing_starts(plan)
+    for path in plan.paths():
+        assert all(step.target.is_base or path.start > max(step.target.relations) for step in path.steps)
+    with pytest.raises(InvalidPlan, match="may not use"):
+        solve(chain(), 5.0).plan.check(ranked)
+
+
+def test_every_relation_has_a_rank_or_none_has() -> None:
+    with pytest.raises(QueryError, match="no rank"):
+        chain(rank_order=("R", "S"))
+
+
+def test_a_query_probes_only_the_intermediates_it_may() -> None:
+    problem = chain()
+    (query,) = problem.queries
+    none = replace(problem, queries=(replace(query, intermediates=frozenset()),))
+    assert probing_starts(solve(none, 5.0).plan) == set()
+    only = replace(problem, queries=(replace(query, intermediates=frozenset({query.join.within("ST")})),))
+    targets = {step.target.relations for step in solve(only, 5.0).plan.steps() if not step.target.is_base}
+    assert targets == {("S", "T")}
+
+
+def test_intermediates_nest_only_if_they_may() -> None:
+    statistics = PapersStatistics(
+        {"R": 1e6, "S": 1e4, "T": 10.0, "U": 10.0}, {RS: 1e-4, ST: 1e-3, TU: 1e-3}, dict.fromkeys("RSTU", 1)
+    )
+    problem = Problem((query_graph("q", [RS, ST, TU]),), PapersCost(statistics))
+
+    def nests(plan: JointPlan) -> bool:
+        return any(not step.target.is_base for kept in plan.intermediates for path in kept.paths for step in path.steps)
+
+    assert nests(solve(problem, 5.0).plan)
+    flat = replace(problem, may_nest=False)
+    assert not nests(solve(flat, 5.0).plan)
+    with pytest.raises(InvalidPlan, match="may not use"):
+        solve(problem, 5.0).plan.check(flat)
