@@ -286,6 +286,18 @@ def test_equal_selections_are_in_one_group(seed: int) -> None:
     assert all(len(found) == 1 for found in places.values())
 
 
+def test_the_pair_of_least_shared_cost_comes_first() -> None:
+    """Both pairs pay, Q2-Q3 saves more, and nobody wants to be three."""
+
+    class Given:
+        def cost(self, uses: Sequence[JoinUse]) -> float:
+            names = tuple(sorted(use.query for use in uses))
+            return {("Q1",): 4.0, ("Q2",): 4.0, ("Q3",): 9.0, ("Q1", "Q2"): 7.0, ("Q2", "Q3"): 9.0}.get(names, 99.0)
+
+    uses = [JoinUse(name, selection(name), selection(name)) for name in ("Q1", "Q2", "Q3")]
+    assert queries_of(group_uses(uses, Given())) == [["Q1", "Q2"], ["Q3"]]
+
+
 def test_nobody_joins_a_group_at_the_cost_of_what_it_saved() -> None:
     """Shared by all three 11, separate 12; but the pair and the third apart cost 4 + 4."""
 

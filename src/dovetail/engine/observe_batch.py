@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate, pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -300,8 +301,9 @@ def _rows_sampled(batch: Batch) -> dict[str, RowsSampled]:
         if pieces:
             failed = {place for piece in pieces for place in piece.failed_places}
             texts = [str(each) for place, each in enumerate(store.tested_selections) if place not in failed]
-            ends = np.cumsum([piece.rows for piece in pieces])
-            parts = np.diff(ends * SAMPLED_ROWS_A_BATCH // ends[-1], prepend=0).tolist()
+            came = sum(piece.rows for piece in pieces)
+            ends = [rows * SAMPLED_ROWS_A_BATCH // came for rows in accumulate((p.rows for p in pieces), initial=0)]
+            parts = [end - begin for begin, end in pairwise(ends)]
             chosen = [_piece_bits(piece, failed, part) for piece, part in zip(pieces, parts, strict=True)]
             bits = np.concatenate(chosen, axis=1)
             columns = np.packbits(bits, axis=1, bitorder="little")
@@ -315,10 +317,10 @@ def _rows_sampled(batch: Batch) -> dict[str, RowsSampled]:
 def _piece_bits(piece: QuerySets, failed: set[int], part: int) -> Mask:
     """At most `part` of its rows, without selections that failed in any task."""
     bits = unpack_sample(bytes.fromhex(piece.bits), piece.sampled_rows)
-    tested = [place for place in range(len(bits) + len(piece.failed_places)) if place not in piece.failed_places]
-    kept = [row for row, place in enumerate(tested) if place not in failed]
-    chosen: Mask = bits[kept][:, spread_rows(piece.sampled_rows, part)]
-    return chosen
+    if failed:
+        tested = [place for place in range(len(bits) + len(piece.failed_places)) if place not in piece.failed_places]
+        bits = bits[[row for row, place in enumerate(tested) if place not in failed]]
+    return bits.take(spread_rows(piece.sampled_rows, part), axis=1)
 
 
 def _by_store(metas: Iterable[BucketMeta]) -> dict[str, list[BucketMeta]]:

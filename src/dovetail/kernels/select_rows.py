@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -28,8 +29,13 @@ def spread_rows(length: int, count: int) -> npt.NDArray[np.int64]:
     """
     if length <= count or count == 0:
         return np.arange(min(length, count))
-    places = np.arange(count)
-    return ((places + places * _GOLDEN % 1.0) * (length / count)).astype(np.int64)
+    return (_places_in_stretches(count) * (length / count)).astype(np.int64)
+
+
+@lru_cache(maxsize=16)
+def _places_in_stretches(count: int) -> npt.NDArray[np.float64]:
+    stretches = np.arange(count)
+    return stretches + stretches * _GOLDEN % 1.0
 
 
 def pack_sample(masks: Sequence[Mask], rows: npt.NDArray[np.int64]) -> bytes:
@@ -43,7 +49,7 @@ def pack_sample(masks: Sequence[Mask], rows: npt.NDArray[np.int64]) -> bytes:
 def unpack_sample(packed: bytes, row_count: int) -> Mask:
     """`pack_sample`'s bits again, as `[mask, row]`."""
     packed_by_mask = np.frombuffer(packed, np.uint8).reshape(-1, -(-row_count // 8))
-    return np.unpackbits(packed_by_mask, axis=1, count=row_count, bitorder="little").astype(np.bool_)
+    return np.unpackbits(packed_by_mask, axis=1, count=row_count, bitorder="little").view(np.bool_)
 
 
 def any_of(masks: Sequence[Mask], length: int) -> Mask:
