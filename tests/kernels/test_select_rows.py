@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dovetail.kernels.select_rows import Mask, any_of, pack_masks
+from dovetail.kernels.select_rows import Mask, any_of, pack_masks, pack_sample, spread_rows, unpack_sample
 
 
 def masks_of(count: int, length: int) -> list[Mask]:
@@ -39,3 +39,29 @@ def test_any_of_nothing_wants_no_row_and_changes_no_mask() -> None:
     first = np.zeros(2, np.bool_)
     any_of([first, np.ones(2, np.bool_)], 2)
     assert not first.any()
+
+
+@pytest.mark.parametrize(("length", "count"), [(0, 4), (3, 4), (4, 4), (5, 4), (1000, 256), (7, 0)])
+def test_a_row_is_drawn_from_each_stretch(length: int, count: int) -> None:
+    rows = spread_rows(length, count)
+    assert len(rows) == min(length, count)
+    for place, row in enumerate(rows.tolist()):
+        stretch = max(length / count, 1.0)
+        assert int(place * stretch) <= row < (place + 1) * stretch
+
+
+@pytest.mark.parametrize("period", [2, 3, 4, 8, 10, 256])
+def test_rows_that_come_in_turns_are_drawn_evenly(period: int) -> None:
+    """At a fixed distance of 4 or so, every row drawn would be of the same kind."""
+    rows = spread_rows(1024 * 8, 256)
+    share = float(np.mean(rows % period < period / 2))
+    assert share == pytest.approx(-(-period // 2) / period, abs=0.07)
+
+
+@pytest.mark.parametrize("count", [1, 8, 9, 70])
+@pytest.mark.parametrize("length", [1, 7, 8, 9, 300])
+def test_a_sample_unpacks_to_what_was_packed(count: int, length: int) -> None:
+    masks = masks_of(count, length)
+    rows = spread_rows(length, 20)
+    unpacked = unpack_sample(pack_sample(masks, rows), len(rows))
+    assert unpacked.tolist() == [mask[rows].tolist() for mask in masks]

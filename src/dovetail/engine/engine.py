@@ -374,6 +374,7 @@ def read_messages(messages: list[Message]) -> tuple[TaskReport, list[BucketMeta]
         report = TaskReport.from_bytes(message.payload)
         whole.streams += report.streams
         whole.selections += report.selections
+        whole.query_sets += report.query_sets
         whole.keys += report.keys
         whole.steps += report.steps
         whole.samples += report.samples

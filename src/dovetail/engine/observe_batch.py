@@ -8,26 +8,30 @@ as if times lay evenly within a bucket; so the figure counts as estimated where 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate, pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from dovetail.engine.state import EngineState
+from dovetail.kernels.select_rows import Mask, spread_rows, unpack_sample
 from dovetail.plan.probe_tree import ProbeNode, ProbeTree, member_name
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.plan.store_plan import ROW, StorePlan
 from dovetail.plan.visibility import Visibility
 from dovetail.query.expression import rename_relations
 from dovetail.query.stream import Stream
-from dovetail.runtime.report import StepCount, TaskReport
+from dovetail.runtime.report import QuerySets, StepCount, TaskReport
 from dovetail.stats.catalog import edge_text, joint_edge_text
 from dovetail.stats.figure import Figure, Kind, Tally
 from dovetail.stats.key_sketch import KeySketch
 from dovetail.stats.key_stats import KeysSeen
 from dovetail.stats.observed import BatchSeen, IndexName
+from dovetail.stats.selection_sample import SAMPLED_ROWS_A_BATCH, RowsSampled
 from dovetail.store.bucket_file import BucketMeta
 
 EVEN_TIMES_ERROR = 0.25
@@ -133,7 +137,7 @@ def observe_batch(batch: Batch) -> BatchSeen:
         tallies[figure] = tallies[figure] + tally if figure in tallies else tally
     live = _by_store(batch.after.buckets)
     first_live = {store: min(meta.lower_batch for meta in metas) for store, metas in live.items()}
-    return BatchSeen(batch.after.batch, tallies, _keys_seen(batch.report), first_live)
+    return BatchSeen(batch.after.batch, tallies, _keys_seen(batch.report), first_live, _rows_sampled(batch))
 
 
 def _stream_tallies(batch: Batch) -> Iterator[tuple[Figure, Tally]]:
@@ -185,9 +189,13 @@ def _kept_share(batch: Batch, store: StorePlan) -> float:
     """Of the rows that came, those that some query wants; 0 if that is not known."""
     if store.keeps_all:
         return 1.0
-    counts = [count for count in batch.report.selections if count.store == store.id]
-    came = sum(count.rows for count in counts if count.selection == counts[0].selection)
-    return sum(meta.rows for meta in batch.written_by_store.get(store.id, [])) / came if came else 0.0
+    came_by_selection: Counter[str] = Counter()
+    for count in batch.report.selections:
+        if count.store == store.id:
+            came_by_selection[count.selection] += count.rows
+    # A selection that failed in some task has not counted the rows there.
+    came = max(came_by_selection.values(), default=0)
+    return min(sum(meta.rows for meta in batch.written_by_store.get(store.id, [])) / came, 1.0) if came else 0.0
 
 
 def _step_tallies(batch: Batch) -> Iterator[tuple[Figure, Tally]]:
@@ -280,6 +288,39 @@ def _keys_seen(report: TaskReport) -> dict[IndexName, KeysSeen]:
         )
         seen[name] = seen[name] + keys if name in seen else keys
     return seen
+
+
+def _rows_sampled(batch: Batch) -> dict[str, RowsSampled]:
+    """By store; each task's rows in proportion to those that came to it."""
+    pieces_by_store: dict[str, list[QuerySets]] = {}
+    for piece in batch.report.query_sets:
+        pieces_by_store.setdefault(piece.store, []).append(piece)
+    sampled = {}
+    for store in batch.plan.stores:
+        pieces = pieces_by_store.get(store.id)
+        if pieces:
+            failed = {place for piece in pieces for place in piece.failed_places}
+            texts = [str(each) for place, each in enumerate(store.tested_selections) if place not in failed]
+            came = sum(piece.rows for piece in pieces)
+            ends = [rows * SAMPLED_ROWS_A_BATCH // came for rows in accumulate((p.rows for p in pieces), initial=0)]
+            parts = [end - begin for begin, end in pairwise(ends)]
+            chosen = [_piece_bits(piece, failed, part) for piece, part in zip(pieces, parts, strict=True)]
+            bits = np.concatenate(chosen, axis=1)
+            columns = np.packbits(bits, axis=1, bitorder="little")
+            passed = {
+                text: int.from_bytes(column.tobytes(), "little") for text, column in zip(texts, columns, strict=True)
+            }
+            sampled[store.id] = RowsSampled(bits.shape[1], passed)
+    return sampled
+
+
+def _piece_bits(piece: QuerySets, failed: set[int], part: int) -> Mask:
+    """At most `part` of its rows, without selections that failed in any task."""
+    bits = unpack_sample(bytes.fromhex(piece.bits), piece.sampled_rows)
+    if failed:
+        tested = [place for place in range(len(bits) + len(piece.failed_places)) if place not in piece.failed_places]
+        bits = bits[[row for row, place in enumerate(tested) if place not in failed]]
+    return bits.take(spread_rows(piece.sampled_rows, part), axis=1)
 
 
 def _by_store(metas: Iterable[BucketMeta]) -> dict[str, list[BucketMeta]]:

@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dovetail.kernels.select_rows import Mask, pack_sample, spread_rows
 from dovetail.kernels.summarize_codes import count_by_group, heavy_codes, smallest_codes
+from dovetail.plan.store_plan import StorePlan
 from dovetail.stats.key_sketch import SKETCH_CODES
 from dovetail.stats.key_stats import MAX_HISTOGRAM_GROUPS
+from dovetail.stats.selection_sample import SAMPLED_ROWS_A_BATCH
 from dovetail.store.bucket_file import BucketMeta
 from dovetail.store.manifest import ResultFile
 
@@ -32,6 +35,33 @@ class SelectionCount:
     selection: str
     rows: int
     passed_rows: int
+
+
+@dataclass
+class QuerySets:
+    """Some of the `rows` that came for a store, wanted or not, with a bit for each of its tested selections.
+
+    Selections are known by their places in the plan; `failed_places` have no bits. `bits` are hexadecimal.
+    """
+
+    store: str
+    rows: int
+    sampled_rows: int
+    failed_places: list[int]
+    bits: str
+
+
+def sample_query_sets(store: StorePlan, mask_by_selection: dict[str, Mask], length: int) -> list[QuerySets]:
+    """Nothing where there is nothing to unite: what a single selection passes is counted anyway."""
+    if len(mask_by_selection) < 2 or length == 0:
+        return []
+    rows = spread_rows(length, SAMPLED_ROWS_A_BATCH)
+    failed = []
+    if len(mask_by_selection) < len(store.tested_selections):
+        texts = [str(selection) for selection in store.tested_selections]
+        failed = [place for place, text in enumerate(texts) if text not in mask_by_selection]
+    bits = pack_sample(list(mask_by_selection.values()), rows).hex()
+    return [QuerySets(store.id, length, len(rows), failed, bits)]
 
 
 @dataclass
@@ -107,6 +137,7 @@ class TaskReport:
 
     streams: list[StreamCount] = field(default_factory=list)
     selections: list[SelectionCount] = field(default_factory=list)
+    query_sets: list[QuerySets] = field(default_factory=list)
     keys: list[KeyCount] = field(default_factory=list)
     steps: list[StepCount] = field(default_factory=list)
     samples: list[MatchSample] = field(default_factory=list)
@@ -135,6 +166,7 @@ class TaskReport:
         return TaskReport(
             streams=[StreamCount(**entry) for entry in record["streams"]],
             selections=[SelectionCount(**entry) for entry in record["selections"]],
+            query_sets=[QuerySets(**entry) for entry in record["query_sets"]],
             keys=[KeyCount(**entry) for entry in record["keys"]],
             steps=[StepCount(**entry) for entry in record["steps"]],
             samples=[MatchSample(**entry) for entry in record["samples"]],

@@ -17,7 +17,7 @@ from dovetail.plan.store_plan import IndexPlan, StorePlan
 from dovetail.query.expression import TRUE
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.build_index import build_index
-from dovetail.runtime.report import SelectionCount, TaskReport, count_keys
+from dovetail.runtime.report import SelectionCount, TaskReport, count_keys, sample_query_sets
 from dovetail.store.bucket_file import BucketContent, BucketIndex, BucketMeta, write_bucket
 from dovetail.store.layout import bucket_file
 
@@ -42,6 +42,7 @@ class StoreWriter:
             SelectionCount(store.id, selection, length, int(np.count_nonzero(mask)))
             for selection, mask in masks.items()
         ]
+        self.report.query_sets += sample_query_sets(store, masks, length)
         if not store.keeps_all:
             wanted = any_of(list(masks.values()), length)
             kept = int(wanted.sum())

@@ -9,6 +9,7 @@ from dovetail.query.expression import TRUE, Expression
 from dovetail.stats.estimate import Estimate, Origin, product
 from dovetail.stats.figure import Figure, Kind
 from dovetail.stats.observed import ObservedStats
+from dovetail.stats.selection_sample import SelectionRows, SelectionSample
 
 ASSUMED_ROWS_IN_WINDOW = 100_000.0
 ASSUMED_SELECTION = 0.5
@@ -67,6 +68,24 @@ class StatsCatalog:
             return Estimate(ASSUMED_SELECTION, Origin.ASSUMED)
         name = (store, str(selection))
         return self._known(self.selection_share.get(name), ASSUMED_SELECTION, Figure(Kind.SELECTION, name))
+
+    def union_share(self, store: str, selections: Iterable[Expression]) -> Estimate:
+        """The share of the store's rows that at least one of the selections wants (Crd of AJoin's Eq. 1)."""
+        shares = {str(selection): self.selection(selection, store) for selection in selections}
+        return self._sample(store).union_share(shares)
+
+    def selection_rows(self, store: str, selection: Expression) -> SelectionRows:
+        """What `UnionRows` needs of one selection; for those who ask for very many unions."""
+        share = self.selection(selection, store).value
+        sample = self._sample(store)
+        return (
+            SelectionRows(share, sample.used, sample.used)
+            if selection == TRUE
+            else sample.rows_of(str(selection), share)
+        )
+
+    def _sample(self, store: str) -> SelectionSample:
+        return self.observed.samples.get(store, SelectionSample())
 
     def match(self, edge: str) -> Estimate:
         """The probability that two rows whose times allow it have the edge's keys equal."""

@@ -9,6 +9,7 @@ from typing import Any
 from dovetail.stats.estimate import Estimate
 from dovetail.stats.figure import Figure, Kind, Tally
 from dovetail.stats.key_stats import KeysSeen, KeyStats
+from dovetail.stats.selection_sample import RowsSampled, SelectionSample
 
 FORGET_AFTER_BATCHES = 1000
 STALE_AFTER_BATCHES = 8
@@ -23,12 +24,16 @@ IndexName = tuple[str, str]
 
 @dataclass(frozen=True)
 class BatchSeen:
-    """What one batch adds. `first_live_batch` is by store: the oldest batch of which it still holds rows."""
+    """What one batch adds. `first_live_batch` is by store: the oldest batch of which it still holds rows.
+
+    So are `rows_sampled`.
+    """
 
     batch: int
     tallies: Mapping[Figure, Tally] = field(default_factory=dict)
     keys: Mapping[IndexName, KeysSeen] = field(default_factory=dict)
     first_live_batch: Mapping[str, int] = field(default_factory=dict)
+    rows_sampled: Mapping[str, RowsSampled] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,8 @@ class ObservedStats:
     tallies: Mapping[Figure, Tally] = field(default_factory=dict)
     keys: Mapping[IndexName, KeyStats] = field(default_factory=dict)
     first_live_batch: Mapping[str, int] = field(default_factory=dict)
-    last_batch_by_name: Mapping[Figure | IndexName, int] = field(default_factory=dict)
+    last_batch_by_name: Mapping[Figure | IndexName | str, int] = field(default_factory=dict)
+    samples: Mapping[str, SelectionSample] = field(default_factory=dict)
 
     def folded(self, seen: BatchSeen) -> ObservedStats:
         tallies, keys, last = dict(self.tallies), dict(self.keys), dict(self.last_batch_by_name)
@@ -49,16 +55,21 @@ class ObservedStats:
         for name, key_seen in seen.keys.items():
             keys[name] = keys.get(name, KeyStats()).folded(key_seen, seen.batch)
             last[name] = seen.batch
+        samples = dict(self.samples)
+        for store, rows in seen.rows_sampled.items():
+            samples[store] = samples.get(store, SelectionSample()).folded(rows)
+            last[store] = seen.batch
         recent = {name: batch for name, batch in last.items() if batch > seen.batch - FORGET_AFTER_BATCHES}
         return ObservedStats(
             {figure: tally for figure, tally in tallies.items() if figure in recent},
             {name: stats for name, stats in keys.items() if name in recent},
             dict(seen.first_live_batch),
             recent,
+            {store: sample for store, sample in samples.items() if store in recent},
         )
 
     def to_json(self) -> list[list[Any]]:
-        """The figures for a restart, up to `MAX_STORED_BYTES`; what is known of keys comes back with a few batches."""
+        """The figures for a restart, up to `MAX_STORED_BYTES`; keys and samples come back with a few batches."""
         stored: list[list[Any]] = []
         room = MAX_STORED_BYTES
         for figure in sorted(self.tallies, key=_stored_order):
@@ -73,7 +84,7 @@ class ObservedStats:
     @staticmethod
     def from_json(stored: list[list[Any]]) -> ObservedStats:
         tallies: dict[Figure, Tally] = {}
-        last: dict[Figure | IndexName, int] = {}
+        last: dict[Figure | IndexName | str, int] = {}
         for kind, *subject, part, whole, relative_error, batch in stored:
             figure = Figure(Kind[kind], tuple(subject))
             tallies[figure] = Tally(part, whole, relative_error)
