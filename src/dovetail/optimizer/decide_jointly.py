@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from dovetail.optimizer.choose_ranks import WantedProbe, choose_ranks
 from dovetail.optimizer.decide import Decisions
+from dovetail.optimizer.group_edges import group_edges
 from dovetail.optimizer.joint.engine_cost import EngineCost
 from dovetail.optimizer.joint.flow import build_flow
 from dovetail.optimizer.joint.known_plan import ledger_of, solve_changed
@@ -111,7 +112,7 @@ def _as_before(view: JointView, known: JointDecision) -> JointPlan:
 
 
 def joint_view(queries: tuple[LiveQuery, ...], stats: StatsCatalog, options: JointOptions) -> JointView:
-    named = name_queries(queries)
+    named = name_queries(queries, group_edges(queries, stats))
     statistics = joint_statistics(named, stats)
     cost_model = EngineCost(statistics, options.units)
     return JointView(named, cost_model, options.may_materialize, options.storage_budget)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dovetail.optimizer.choose_probe_orders import edge_of
 from dovetail.optimizer.joint.engine_cost import EngineStatistics
 from dovetail.optimizer.joint.problem import Predicate
-from dovetail.optimizer.joint_view import GroupOf, NamedQuery
+from dovetail.optimizer.joint_view import NamedQuery
 from dovetail.optimizer.live_query import LiveQuery, as_row, store_of
 from dovetail.query.expression import Expression
 from dovetail.query.join_query import Equality
@@ -18,11 +18,7 @@ ASSUMED_LIVE_BATCHES = 10.0
 Side = tuple[Predicate, str]
 
 
-def joint_statistics(
-    queries: Iterable[NamedQuery],
-    stats: StatsCatalog,
-    group_of: GroupOf | None = None,
-) -> EngineStatistics:
+def joint_statistics(queries: Iterable[NamedQuery], stats: StatsCatalog) -> EngineStatistics:
     batch_rows: dict[str, float] = {}
     live_rows: dict[str, float] = {}
     row_bytes: dict[str, float] = {}
@@ -39,18 +35,14 @@ def joint_statistics(
             row_bytes[name] = stats.row_bytes(store).value
             store_by_relation[name] = store
         for equality in live.query.equalities:
-            predicate = named.predicate(equality, group_of(live, equality) if group_of else "")
+            predicate = named.predicate(equality)
             match = stats.match(edge_of(live.query, equality)).value * _time_share(live, equality, stats)
             matches[predicate] = max(min(match, 1.0), matches.get(predicate, 0.0))
             for alias in equality.aliases:
                 selection = as_row(live.query.relation(alias).selection, alias)
                 selections.setdefault((predicate, named.relation_by_alias[alias]), set()).add(selection)
-    shares = {side: _union_share(store_by_relation[side[1]], wanted, stats) for side, wanted in selections.items()}
+    shares = {side: stats.union_share(store_by_relation[side[1]], wanted).value for side, wanted in selections.items()}
     return EngineStatistics(batch_rows, live_rows, shares, matches, row_bytes)
-
-
-def _union_share(store: str, selections: set[Expression], stats: StatsCatalog) -> float:
-    return min(1.0, sum(stats.selection(selection, store).value for selection in sorted(selections, key=str)))
 
 
 def _time_share(live: LiveQuery, equality: Equality, stats: StatsCatalog) -> float:

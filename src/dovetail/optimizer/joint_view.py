@@ -9,11 +9,12 @@ Every store is indexed by whatever probes it, so a probe never has to be broadca
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dovetail.optimizer.choose_probe_orders import edges_between
 from dovetail.optimizer.decide import Decisions, intermediates_of
+from dovetail.optimizer.group_edges import EdgeGroups
 from dovetail.optimizer.joint.engine_cost import EngineCost
 from dovetail.optimizer.joint.plan import JointPlan, ProbePath, QueryPaths, Step
 from dovetail.optimizer.joint.problem import Attribute, Predicate, Problem, QueryGraph, SubJoin
@@ -23,9 +24,6 @@ from dovetail.optimizer.share_probe_prefixes import Orders
 from dovetail.query.join_query import Equality
 from dovetail.query.stream import Stream
 
-GroupOf = Callable[[LiveQuery, Equality], str]
-"""The group of a query at one of its joins; predicates of different groups are different ones (A5)."""
-
 
 @dataclass(frozen=True)
 class NamedQuery:
@@ -34,30 +32,29 @@ class NamedQuery:
     live: LiveQuery
     graph: QueryGraph
     relation_by_alias: Mapping[str, str]
+    groups: EdgeGroups
 
     @property
     def alias_by_relation(self) -> dict[str, str]:
         return {relation: alias for alias, relation in self.relation_by_alias.items()}
 
-    def predicate(self, equality: Equality, group: str = "") -> Predicate:
-        return _predicate(equality, self.relation_by_alias, group)
+    def predicate(self, equality: Equality) -> Predicate:
+        return _predicate(equality, self.relation_by_alias, self.groups.mark(self.live, equality))
 
 
-def name_queries(queries: Iterable[LiveQuery], group_of: GroupOf | None = None) -> tuple[NamedQuery, ...]:
-    return tuple(_named(live, group_of) for live in queries)
+def name_queries(queries: Iterable[LiveQuery], groups: EdgeGroups) -> tuple[NamedQuery, ...]:
+    return tuple(_named(live, groups) for live in queries)
 
 
-def _named(live: LiveQuery, group_of: GroupOf | None) -> NamedQuery:
+def _named(live: LiveQuery, groups: EdgeGroups) -> NamedQuery:
     names = {
         alias: store if occurrence == 0 else f"{store}#{occurrence}"
         for alias, (_, store, occurrence) in live.rank_by_alias.items()
     }
-    predicates = {
-        _predicate(equality, names, group_of(live, equality) if group_of else "") for equality in live.query.equalities
-    }
+    predicates = {_predicate(equality, names, groups.mark(live, equality)) for equality in live.query.equalities}
     join = SubJoin(tuple(sorted(names.values())), tuple(sorted(predicates)))
     keepable = frozenset(join.within(names[alias] for alias in aliases) for aliases in foldable_subsets(live))
-    return NamedQuery(live, QueryGraph(live.id, join, live.may_materialize, keepable), names)
+    return NamedQuery(live, QueryGraph(live.id, join, live.may_materialize, keepable), names, groups)
 
 
 def _predicate(equality: Equality, names: Mapping[str, str], group: str) -> Predicate:
