@@ -25,34 +25,67 @@ from dovetail.engine.calibration_shapes import (
     Shape,
     WorkCount,
 )
+from dovetail.runtime import snapshot
 from dovetail.stats.unit_costs import DEFAULT_UNIT_COSTS
 
 # With one key alone every row meets every row.
 NEW, STORED, LAST = Rows(10, 1), Rows(6, 1), Rows(4, 1)
-PAIR_COUNT, RESULT_COUNT = 60, 240
+PAIR_COUNT = 60
 
 
 def count(root: Path, queries: tuple[str, ...], *, order: str = "st", keeps_pairs: bool = False, **stored: Rows) -> Run:
-    prepared = PreparedShape(Shape("counted", queries, NEW, stored, order, keeps_pairs), root)
+    prepared = PreparedShape(Shape("counted", queries, NEW, stored, order, keeps_pairs=keeps_pairs), root)
     try:
         return prepared.run()
     finally:
         prepared.close()
 
 
+def counted(**counts: int) -> WorkCount:
+    return WorkCount(**{**dict.fromkeys(KINDS, 0), "task": 1, **counts})
+
+
 @pytest.mark.parametrize(
     ("queries", "stored", "expected"),
     [
-        ((PAIRS,), {"s": STORED}, WorkCount(10, 10, 60, 0, 60, 0, 0, 1, 1)),
-        ((PAIRS,), {"s": replace(STORED, buckets=3)}, WorkCount(10, 30, 60, 0, 60, 0, 0, 3, 1)),
-        ((PAIRS, SAME_PAIRS), {"s": STORED}, WorkCount(10, 10, 60, 0, 120, 0, 0, 1, 1)),
-        ((CHAIN,), {"s": STORED, "t": LAST}, WorkCount(70, 70, 300, 60, 240, 0, 0, 2, 2)),
-        ((CHAIN,), {"s": STORED}, WorkCount(70, 10, 60, 60, 0, 0, 0, 1, 2)),
-        ((CHAIN,), {"s": STORED, "t": replace(LAST, buckets=2)}, WorkCount(70, 130, 300, 60, 240, 0, 0, 3, 2)),
-        ((PAIRS, CHAIN), {"s": STORED, "t": LAST}, WorkCount(70, 70, 300, 60, 300, 0, 0, 2, 2)),
-        (FORKS, {"s": STORED}, WorkCount(190, 10, 60, 180, 0, 0, 0, 1, 2)),
+        ((PAIRS,), {"s": STORED}, counted(probed=10, searched=10, found=60, built=60, node=1, file=1)),
+        (
+            (PAIRS,),
+            {"s": replace(STORED, buckets=3)},
+            counted(probed=10, searched=30, found=60, built=60, node=3, file=1),
+        ),
+        ((PAIRS, SAME_PAIRS), {"s": STORED}, counted(probed=10, searched=10, found=60, built=120, node=1, file=2)),
+        (
+            (CHAIN,),
+            {"s": STORED, "t": LAST},
+            counted(probed=70, searched=70, found=300, shipped=60, built=240, node=2, message=1, file=1, task=2),
+        ),
+        (
+            (CHAIN,),
+            {"s": STORED},
+            counted(probed=70, searched=10, found=60, shipped=60, node=1, message=1, task=2),
+        ),
+        (
+            (CHAIN,),
+            {"s": replace(STORED, buckets=3), "t": replace(LAST, buckets=2)},
+            counted(probed=70, searched=150, found=300, shipped=60, built=240, node=5, message=3, file=1, task=2),
+        ),
+        (
+            (PAIRS, CHAIN),
+            {"s": STORED, "t": LAST},
+            counted(probed=70, searched=70, found=300, shipped=60, built=300, node=2, message=1, file=2, task=2),
+        ),
+        (
+            FORKS,
+            {"s": STORED},
+            counted(probed=190, searched=10, found=60, shipped=180, node=1, message=3, task=2),
+        ),
         # The refused pairs are found as well.
-        ((OTHER_PAIRS, REFUSED_PAIRS), {"s": STORED}, WorkCount(20, 20, 120, 0, 60, 0, 0, 2, 1)),
+        (
+            (OTHER_PAIRS, REFUSED_PAIRS),
+            {"s": STORED},
+            counted(probed=20, searched=20, found=120, built=60, node=2, file=1),
+        ),
     ],
 )
 def test_work_is_counted_as_by_hand(
@@ -67,7 +100,15 @@ def test_kept_pairs_are_stored_once_and_indexed_by_each_key(
 ) -> None:
     counts = count(tmp_path, queries, order="ts", keeps_pairs=True, s=STORED).counts
     assert (counts.stored, counts.indexed) == (PAIR_COUNT, PAIR_COUNT * index_count)
-    assert (counts.shipped, counts.built) == (0, 0)
+    assert (counts.shipped, counts.built, counts.file) == (0, 0, 1)
+
+
+def test_pairs_found_in_a_kept_join_are_tested(tmp_path: Path) -> None:
+    shape = Shape("probed", (CHAIN,), NEW, {"r": LAST, "s": STORED}, start="t", keeps_pairs=True)
+    prepared = PreparedShape(shape, tmp_path)
+    counts = prepared.run().counts
+    prepared.close()
+    assert counts == counted(probed=10, searched=10, found=240, tested=240, built=240, node=1, file=1, task=2)
 
 
 def test_runs_of_one_shape_count_alike_and_leave_no_files(tmp_path: Path) -> None:
@@ -115,7 +156,7 @@ def test_names_of_shapes_differ() -> None:
 def made_up_runs(units: dict[str, float]) -> dict[str, Run]:
     random = np.random.default_rng(5)
     runs = {}
-    for number in range(14):
+    for number in range(20):
         counts = WorkCount(*map(int, random.integers(0, 1_000_000, len(KINDS))))
         runs[str(number)] = Run(counts, sum(units[kind] * getattr(counts, kind) for kind in KINDS))
     return runs
@@ -152,9 +193,11 @@ def test_no_other_point_without_negatives_is_nearer(seed: int) -> None:
 def test_calibrate_runs_shapes_and_checks_and_tells_how_far_it_is() -> None:
     shares: list[float] = []
     shapes, checks = [shape.scaled(0.01) for shape in SHAPES], [shape.scaled(0.01) for shape in CHECKS]
+    mapped = set(snapshot._mapped_buckets)
     measured = calibrate(0.0, shapes=shapes, checks=checks, on_round=shares.append)
     assert [fit.name for fit in measured.fits] == [shape.name for shape in SHAPES]
     assert [fit.name for fit in measured.checks] == [shape.name for shape in CHECKS]
     assert measured.rounds == LEAST_ROUNDS == len(shares)
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
+    assert set(snapshot._mapped_buckets) == mapped

@@ -21,11 +21,14 @@ TEXT_BY_UNIT = {
     "probed": "a row probes a node",
     "searched": "and a bucket there",
     "found": "a pair is found",
+    "tested": "and tested, in an intermediate",
     "shipped": "a partial result goes to a next hop",
     "built": "an answer is built",
     "stored": "a row of an intermediate is stored",
     "indexed": "and indexed",
     "node": "a node searches a bucket at all",
+    "message": "a piece of partial results is sent at all",
+    "file": "a file is written at all",
     "byte": "a byte is kept (not measured)",
 }
 

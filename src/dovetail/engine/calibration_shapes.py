@@ -21,6 +21,7 @@ from dovetail.optimizer.decide import Decisions, intermediates_of
 from dovetail.optimizer.live_query import LiveQuery
 from dovetail.optimizer.materialize import KeptIntermediate
 from dovetail.optimizer.plan_queries import plan_queries
+from dovetail.plan.probe_tree import ProbeNode
 from dovetail.plan.shared_plan import SharedPlan, even_placement
 from dovetail.plan.visibility import Visibility
 from dovetail.query.stream import Stream
@@ -59,13 +60,16 @@ class Rows:
 
 @dataclass(frozen=True)
 class Shape:
-    """`stored` rows are there before the batch, which brings `new` rows of r; they visit s and t in this order."""
+    """`stored` rows are there before the batch, which brings `new` rows of `start`; those of r visit s and t in this
+    order. `keeps_pairs` stores r joined with s; rows of t then probe that store.
+    """
 
     name: str
     queries: tuple[str, ...]
     new: Rows
     stored: Mapping[str, Rows]
     order: str = "st"
+    start: str = "r"
     keeps_pairs: bool = False
 
     def scaled(self, share: float) -> Shape:
@@ -85,11 +89,14 @@ class WorkCount:
     probed: int
     searched: int
     found: int
+    tested: int
     shipped: int
     built: int
     stored: int
     indexed: int
     node: int
+    message: int
+    file: int
     task: int
 
 
@@ -105,8 +112,19 @@ _MANY = 10_000_000
 SHAPES = (
     Shape("few matches", (PAIRS,), Rows(150_000, _MANY), {"s": Rows(150_000, _MANY)}),
     Shape("few matches, 8 buckets", (PAIRS,), Rows(100_000, _MANY), {"s": Rows(200_000, _MANY, 8)}),
-    Shape("few rows", (PAIRS,), Rows(200, _MANY), {"s": Rows(200, _MANY)}),
-    Shape("few rows, 48 buckets", (PAIRS,), Rows(200, _MANY), {"s": Rows(9_600, _MANY, 48)}),
+    Shape("few rows, no match", (PAIRS,), Rows(200, _MANY), {"s": Rows(200, _MANY)}),
+    Shape("few rows", (PAIRS, SAME_PAIRS), Rows(200, 200), {"s": Rows(200, 200)}),
+    Shape("few rows, 48 buckets", (PAIRS,), Rows(200, 200), {"s": Rows(9_600, 200, 48)}),
+    Shape("few rows, two hops", (CHAIN,), Rows(200, 200), {"s": Rows(4_800, 200, 24)}),
+    Shape("few rows kept", STAR[:1], Rows(200, 200), {"s": Rows(200, 200)}, "ts", keeps_pairs=True),
+    Shape(
+        "kept pairs probed",
+        (CHAIN,),
+        Rows(60_000, 15_000),
+        {"r": Rows(30_000, 15_000), "s": Rows(45_000, 15_000)},
+        start="t",
+        keeps_pairs=True,
+    ),
     Shape("many matches", (PAIRS,), Rows(60_000, 10_000), {"s": Rows(60_000, 10_000)}),
     Shape("many matches for two", (PAIRS, SAME_PAIRS), Rows(60_000, 10_000), {"s": Rows(60_000, 10_000)}),
     Shape("many pairs refused", (OTHER_PAIRS, REFUSED_PAIRS), Rows(60_000, 10_000), {"s": Rows(60_000, 10_000)}),
@@ -162,7 +180,7 @@ class PreparedShape:
         self._buckets: tuple[BucketMeta, ...] = ()
         for _ in range(max(rows.buckets for rows in shape.stored.values())):
             self._load()
-        self._new = {"r": self._table(shape.new.count, shape.new.distinct)}
+        self._new = {shape.start: self._table(shape.new.count, shape.new.distinct)}
 
     def _load(self) -> None:
         """A batch that brings the next bucket of every store."""
@@ -205,27 +223,28 @@ class PreparedShape:
         return BatchTask(str(self._root), self._next_batch, self.plan, streams, self._buckets, (), (), "UTC")
 
     def _count(self, report: TaskReport, written: list[BucketMeta]) -> WorkCount:
-        buckets_by_node = self._buckets_by_node(written)
+        nodes = {node.id: node for tree in self.plan.trees for node in tree.walk()}
+        buckets_by_node = {node.id: self._bucket_count(node, written) for node in nodes.values()}
         of_intermediates = [meta for meta in written if meta.store not in STREAMS]
         return WorkCount(
             probed=sum(step.probe_rows for step in report.steps),
             searched=sum(step.probe_rows * buckets_by_node[step.node] for step in report.steps),
             found=sum(step.near_rows for step in report.steps),
+            tested=sum(step.near_rows for step in report.steps if nodes[step.node].step.target not in STREAMS),
             shipped=sum(step.probe_rows for step in report.steps if step.hop > 1),
             built=sum(result.rows for result in report.results),
             stored=sum(meta.rows for meta in of_intermediates),
             indexed=sum(count for meta in of_intermediates for _, count in meta.indexes),
             node=sum(buckets_by_node[step.node] for step in report.steps),
+            # What is found in one bucket goes on as one message; in these shapes something is found in each.
+            message=sum(buckets_by_node[step.node] * len(nodes[step.node].children) for step in report.steps),
+            file=len(report.results) + len(of_intermediates),
             task=self.plan.hop_count,
         )
 
-    def _buckets_by_node(self, written: list[BucketMeta]) -> dict[str, int]:
-        found = {}
-        for tree in self.plan.trees:
-            for node in tree.walk():
-                visible = [*self._buckets, *(written if node.step.visibility is Visibility.UP_TO_NOW else [])]
-                found[node.id] = sum(meta.store == node.step.target for meta in visible)
-        return found
+    def _bucket_count(self, node: ProbeNode, written: list[BucketMeta]) -> int:
+        visible = [*self._buckets, *(written if node.step.visibility is Visibility.UP_TO_NOW else [])]
+        return sum(meta.store == node.step.target for meta in visible)
 
     def _table(self, count: int, distinct: int) -> pa.Table:
         keys = [self._random.integers(0, distinct, count) for _ in "abc"]
@@ -243,6 +262,10 @@ def _plan(shape: Shape) -> SharedPlan:
     orders = {(each.id, "r"): ("r", *shape.order) for each in chains}
     kept: tuple[KeptIntermediate, ...] = ()
     if shape.keeps_pairs:
-        kept = intermediates_of([(each, ("r", "s"), ("t",)) for each in chains], STREAMS)
+        # The store holds all there ever was, so nobody has to wait for it.
+        wanted = intermediates_of([(each, ("r", "s"), ("t",)) for each in chains], STREAMS)
+        kept = tuple(
+            replace(pairs, uses=tuple(replace(use, starts=use.wanted_starts) for use in pairs.uses)) for pairs in wanted
+        )
     placement = even_placement(KEY_GROUPS, 1)
     return plan_queries(live, STREAMS, placement, epoch=1, decisions=Decisions(orders, kept))

@@ -54,8 +54,12 @@ INTO_INTERMEDIATE = Step("R", R, S_T, None, R_S_T)
         ("searched", 10 * 3, 100 * 3, 10 * 3),
         # 10 rows of S find 10 of T each, these 100 find one of R each; 10 of R find one S with ten T each.
         ("found", 100, 100, 100),
+        ("tested", 0, 0, 100),
         ("shipped", 0, 100, 0),
         ("node", 6, 6, 6),
+        # From both tasks to both, what each of three buckets gave.
+        ("message", 0, 12, 0),
+        ("file", 0, 0, 0),
         ("built", 0, 0, 0),
         ("stored", 0, 0, 0),
         ("byte", 0, 0, 0),
@@ -70,8 +74,8 @@ def test_a_step_does_what_can_be_counted_by_hand(
 
 
 def test_units_add_up() -> None:
-    units = replace(NO_COSTS, probed=1.0, searched=2.0, found=3.0, shipped=4.0, node=5.0, built=99.0)
-    expected = 100 * 1 + 300 * 2 + 100 * 3 + 100 * 4 + 6 * 5
+    units = replace(NO_COSTS, probed=1.0, searched=2.0, found=3.0, shipped=4.0, node=5.0, message=6.0, built=99.0)
+    expected = 100 * 1 + 300 * 2 + 100 * 3 + 100 * 4 + 6 * 5 + 12 * 6
     assert EngineCost(statistics(), units).step_cost(SECOND) == pytest.approx(expected)
 
 
@@ -79,6 +83,7 @@ def test_upkeep_writes_and_indexes_each_row_that_enters() -> None:
     # 10 new S find 100 T, 10 new T find 100 S.
     assert cost_of("stored").upkeep_cost(S_T) == pytest.approx(200)
     assert cost_of("indexed").upkeep_cost(S_T) == pytest.approx(200)
+    assert cost_of("file").upkeep_cost(S_T) == 2
     assert cost_of("found").upkeep_cost(S_T) == 0
     # 10,000 rows of 48 bytes.
     assert cost_of("byte").upkeep_cost(S_T) == pytest.approx(480_000)
@@ -93,6 +98,7 @@ def test_stored_is_bytes_whatever_the_units() -> None:
 def test_answers_cost_the_same_in_any_plan() -> None:
     # Each start finds 100 results.
     assert cost_of("built").answer_cost(R_S_T) == pytest.approx(300)
+    assert cost_of("file").answer_cost(R_S_T) == 2
 
 
 def test_the_smallest_share_of_the_joined_predicates_counts_once_per_relation() -> None:
@@ -111,10 +117,10 @@ def test_new_rows_probe_by_the_share_of_the_result() -> None:
 
 
 @pytest.mark.parametrize("rows", ["batch_rows_by_relation", "live_rows_by_relation"])
-def test_without_rows_only_the_nodes_cost(rows: str) -> None:
+def test_without_rows_only_what_is_fixed_costs(rows: str) -> None:
     model = EngineCost(statistics(**{rows: dict.fromkeys("RSTU", 0.0)}), DEFAULT_UNIT_COSTS)
-    assert model.step_cost(SECOND) == pytest.approx(6 * DEFAULT_UNIT_COSTS.node)
-    assert model.upkeep_cost(S_T) == 0
+    assert model.step_cost(SECOND) == pytest.approx(6 * DEFAULT_UNIT_COSTS.node + 12 * DEFAULT_UNIT_COSTS.message)
+    assert model.upkeep_cost(S_T) == 2 * DEFAULT_UNIT_COSTS.file
 
 
 def test_more_rows_never_cost_less() -> None:
@@ -214,7 +220,7 @@ def test_an_intermediate_that_is_never_cheaper_is_never_kept(seed: int) -> None:
         match_by_predicate={each: random.uniform(0.001, 0.02) for each in (RS, ST, TU)},
     )
     queries = (query_graph("q", (RS, ST, TU)),)
-    cheap = EngineCost(given, replace(DEFAULT_UNIT_COSTS, stored=0.0, indexed=0.0))
+    cheap = EngineCost(given, replace(DEFAULT_UNIT_COSTS, stored=0.0, indexed=0.0, file=0.0))
     least = solve(Problem(queries, cheap, may_materialize=False, may_partition=False), BUDGET_S).plan
     pairs = [queries[0].join.within(pair) for pair in ("RS", "ST", "TU")]
     triples = [queries[0].join.within(triple) for triple in ("RST", "STU")]
