@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from dovetail.cli.bench import bench
+from dovetail.cli.calibrate import calibrate
 from dovetail.cli.demo import demo
 
 app = typer.Typer(
@@ -16,6 +17,7 @@ app = typer.Typer(
 )
 app.command()(demo)
 app.command()(bench)
+app.command()(calibrate)
 
 if __name__ == "__main__":
     app()

@@ -80,26 +80,23 @@ class EngineCost:
         return rows
 
     def step_cost(self, step: Step) -> float:
-        units = self.units
+        units, buckets, tasks = self.units, self.statistics.buckets, self.statistics.partitions
+        pair_cost = units.found if step.target.is_base else units.found + units.tested
+        cost = pair_cost * self.new_rows(step.start, step.result) + units.node * buckets * tasks
         if step.joined.is_base:
-            # New rows are read where they were stored, and only those that go on into the result are looked up.
+            # New rows are read where they were stored, and only those that go on into the result probe.
             probing = self._batch_rows(step.start) * self._share(step.start, step.result)
-            shipped = 0.0
         else:
             probing = self.new_rows(step.start, step.joined)
-            shipped = probing
-        buckets = self.statistics.buckets
-        return (
-            (units.probed + units.searched * buckets) * probing
-            + units.found * self.new_rows(step.start, step.result)
-            + units.shipped * shipped
-            + units.node * buckets * self.statistics.partitions
-        )
+            # Every task sends what it found in a bucket to every task.
+            cost += units.shipped * probing + units.message * buckets * tasks**2
+        return cost + (units.probed + units.searched * buckets) * probing
 
     def upkeep_cost(self, intermediate: SubJoin) -> float:
         """Its rows are written and indexed once; more than one index is the exception, so one is counted."""
         entering = sum(self.new_rows(start, intermediate) for start in intermediate.relations)
-        return entering * (self.units.stored + self.units.indexed) + self.units.byte * self.stored(intermediate)
+        writing = entering * (self.units.stored + self.units.indexed) + self.units.file * self.statistics.partitions
+        return writing + self.units.byte * self.stored(intermediate)
 
     def stored(self, store: SubJoin) -> float:
         """Bytes."""
@@ -108,7 +105,8 @@ class EngineCost:
 
     def answer_cost(self, join: SubJoin) -> float:
         """What building a query's answers costs in any plan."""
-        return self.units.built * sum(self.new_rows(start, join) for start in join.relations)
+        rows = sum(self.new_rows(start, join) for start in join.relations)
+        return self.units.built * rows + self.units.file * self.statistics.partitions
 
     def _batch_rows(self, relation: str) -> float:
         return _known(self.statistics.batch_rows_by_relation, relation, "rows per batch")
