@@ -15,6 +15,7 @@ from dovetail.optimizer.live_query import LiveQuery
 from dovetail.query.stream import Stream
 from dovetail.query.types import BIGINT, TIMESTAMP
 from dovetail.stats.catalog import StatsCatalog
+from dovetail.stats.unit_costs import DEFAULT_UNIT_COSTS
 
 COLUMNS = (("a", BIGINT), ("b", BIGINT), ("c", BIGINT), ("ts", TIMESTAMP))
 STREAMS = {name: Stream(name, COLUMNS, "ts") for name in "rstu"}
@@ -30,9 +31,8 @@ def live(name: str) -> LiveQuery:
 
 
 def planner(*, plan_in_background: bool = False) -> JointPlanner:
-    return JointPlanner(
-        EngineOptions(optimizer="joint", keep_intermediates="by cost", plan_in_background=plan_in_background)
-    )
+    options = EngineOptions(optimizer="joint", keep_intermediates="by cost", plan_in_background=plan_in_background)
+    return JointPlanner(options, DEFAULT_UNIT_COSTS)
 
 
 def test_no_batch_waits_for_a_plan(monkeypatch: pytest.MonkeyPatch) -> None:

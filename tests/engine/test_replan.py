@@ -18,7 +18,8 @@ SQL = (
     "JOIN b ON a.x = b.x AND b.ts BETWEEN a.ts - INTERVAL 1 SECOND AND a.ts + INTERVAL 1 SECOND "
     "JOIN c ON b.y = c.y AND c.ts BETWEEN b.ts - INTERVAL 1 SECOND AND b.ts + INTERVAL 1 SECOND"
 )
-ROWS = 40
+ROWS = 160
+"""Enough that work, not what every step costs in any case, decides between plans."""
 
 
 def rows(second: int, x_values: int, y_values: int, count: int = ROWS) -> pa.Table:
@@ -51,11 +52,11 @@ def test_the_order_turns_when_the_data_do(tmp_path: Path, optimizer: str) -> Non
         session.push(pushed[-1])
 
     for second in range(4):
-        push(second, 40, 2)
-    assert first_probe_of_b(session) == "a", "one partner in a, twenty in c"
+        push(second, ROWS, 2)
+    assert first_probe_of_b(session) == "a", "one partner in a, half of all in c"
     epoch = session.engine.plan()[0].epoch
     for second in range(4, 12):
-        push(second, 2, 40)
+        push(second, 2, ROWS)
     assert first_probe_of_b(session) == "c", "now it is the other way round"
     assert session.engine.plan()[0].epoch > epoch
     assert any("meet" in reason for change in session.engine.plan_changes for reason in change.reasons)
@@ -69,11 +70,11 @@ def test_the_order_turns_when_the_data_do(tmp_path: Path, optimizer: str) -> Non
 def test_what_gives_the_same_plan_makes_no_epoch(tmp_path: Path, optimizer: str, later_count: int) -> None:
     session = open_abc(tmp_path, optimizer=optimizer)
     for second in range(4):
-        session.push({name: rows(second, 40, 2) for name in "abc"})
+        session.push({name: rows(second, ROWS, 2) for name in "abc"})
     epoch = session.engine.plan()[0].epoch
     stats = session.engine.statistics
     for second in range(4, 10):
-        session.push({name: rows(second, 40, 2, later_count) for name in "abc"})
+        session.push({name: rows(second, ROWS, 2, later_count) for name in "abc"})
     assert bool(replan_reasons(stats, session.engine.statistics, session.engine.plan()[1])) == (later_count > ROWS)
     assert session.engine.plan()[0].epoch == epoch
     session.close()
@@ -82,9 +83,9 @@ def test_what_gives_the_same_plan_makes_no_epoch(tmp_path: Path, optimizer: str,
 def test_a_static_plan_stays_whatever_the_data_do(tmp_path: Path) -> None:
     session = open_abc(tmp_path, replan=False)
     for second in range(4):
-        session.push({name: rows(second, 40, 2) for name in "abc"})
+        session.push({name: rows(second, ROWS, 2) for name in "abc"})
     first = first_probe_of_b(session)
-    for values in ((40, 2), (2, 40)):
+    for values in ((ROWS, 2), (2, ROWS)):
         for second in range(4):
             session.push({name: rows(second, *values) for name in "abc"})
         assert first_probe_of_b(session) == first
@@ -94,12 +95,12 @@ def test_a_static_plan_stays_whatever_the_data_do(tmp_path: Path) -> None:
 
 def test_changes_of_queries_are_the_reasons_of_a_new_plan(tmp_path: Path) -> None:
     session = open_abc(tmp_path)
-    session.push({name: rows(0, 40, 2) for name in "abc"})
+    session.push({name: rows(0, ROWS, 2) for name in "abc"})
     session.create_query("SELECT a.x AS x FROM a JOIN b ON a.y = b.y WITHIN 1 SECOND", "other")
-    session.push({name: rows(1, 40, 2) for name in "abc"})
+    session.push({name: rows(1, ROWS, 2) for name in "abc"})
     assert "query other was created" in session.engine.plan_changes[-1].reasons
     session.drop_query("other")
-    session.push({name: rows(2, 40, 2) for name in "abc"})
+    session.push({name: rows(2, ROWS, 2) for name in "abc"})
     assert "query other ended" in session.engine.plan_changes[-1].reasons
     session.close()
 

@@ -30,6 +30,7 @@ from dovetail.engine.planner import Planned, Planner
 from dovetail.engine.progress import make_progress
 from dovetail.engine.registry import QueryRecord, QueryState, Registry, check_name
 from dovetail.engine.state import EngineState, stream_text
+from dovetail.engine.unit_cost_cache import load_unit_costs
 from dovetail.frontend.compile_sql import compile_sql
 from dovetail.optimizer.decide import Decide
 from dovetail.optimizer.derive_stores import growing_streams
@@ -42,6 +43,7 @@ from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.message import Kind, Message
 from dovetail.runtime.report import TaskReport
 from dovetail.stats.catalog import StatsCatalog
+from dovetail.stats.unit_costs import UnitCosts
 from dovetail.store.bucket_file import BucketMeta, check_bucket
 from dovetail.store.commit import OnStep, no_step
 from dovetail.store.layout import open_layout
@@ -66,12 +68,14 @@ class Engine:
         clock: Clock = system_clock,
         on_step: OnStep = no_step,
         decide: Decide | None = None,
+        units: UnitCosts | None = None,
     ) -> None:
+        """`decide` and `units` take the place of the planner that the options name and of this machine's costs."""
         self.root = root
         self.options = options
         self._clock = clock
         self._on_step = on_step
-        self._planner = Planner(options, decide)
+        self._planner = Planner(options, units or load_unit_costs(), decide)
         self._lock = threading.RLock()
         self._checkpoint_lock = CheckpointLock(root)
         try:

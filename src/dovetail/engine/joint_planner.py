@@ -13,19 +13,26 @@ from dataclasses import dataclass, replace
 
 from dovetail.engine.options import EngineOptions
 from dovetail.optimizer.decide import Decisions
-from dovetail.optimizer.decide_jointly import JointDecision, JointOptions, decide_changed, decide_jointly, reprice
+from dovetail.optimizer.decide_jointly import (
+    JointDecision,
+    JointOptions,
+    decide_changed,
+    decide_greedily,
+    decide_jointly,
+    reprice,
+)
 from dovetail.optimizer.live_query import LiveQuery
 from dovetail.optimizer.materialize import KeptIntermediate, maintained_by
 from dovetail.query.stream import Stream
 from dovetail.stats.catalog import StatsCatalog
-from dovetail.stats.unit_costs import DEFAULT_UNIT_COSTS, UnitCosts
+from dovetail.stats.unit_costs import UnitCosts
 
 SMALLEST = 3
 """A join of two has one order per start: nothing to decide."""
 INLINE_BUDGET_S = 0.5
 BACKGROUND_BUDGET_S = 3.0
-WORTH_A_CHANGE = 0.95
-"""A new plan must promise to cost at most this share of the running one: a change has a price, too."""
+WORTH_A_CHANGE = 0.9
+"""A new plan must promise to cost less than this share of the running one: a change has a price, and costs an error."""
 _log = logging.getLogger("dovetail")
 
 
@@ -44,7 +51,7 @@ class Question:
 class JointPlanner:
     """A `Decide` with a memory. Not thread-safe: the engine calls it under its lock."""
 
-    def __init__(self, options: EngineOptions, units: UnitCosts = DEFAULT_UNIT_COSTS) -> None:
+    def __init__(self, options: EngineOptions, units: UnitCosts) -> None:
         self._options = options
         self._units = units
         self.current: JointDecision | None = None
@@ -81,6 +88,7 @@ class JointPlanner:
             may_materialize=self._options.keep_intermediates == "by cost",
             storage_budget=self._options.storage_budget,
             units=self._units,
+            partitions=self._options.partitions,
         )
         is_from_scratch = self._asked is None or self._asked[1] is not stats
         question = Question(queries, dict(streams), stats, options, self.current, is_from_scratch)
@@ -121,16 +129,14 @@ class _Asking:
 
 def answer(question: Question) -> tuple[JointDecision, float]:
     """The running plan as far as it goes, unless another one is cheaper by more than a change is worth; and what the
-    running one costs now (the greedy one, if none was decided yet).
+    running one costs now. Before anything was decided the greedy plan runs.
     """
     asked = (question.queries, question.streams, question.stats, question.options)
-    if question.known is None:
-        first = decide_jointly(*asked)
-        return first, first.greedy_cost
-    found = None if question.is_from_scratch else decide_changed(*asked, question.known)
+    known = question.known
+    found = None if known is None or question.is_from_scratch else decide_changed(*asked, known)
     if found is None:
-        found = decide_jointly(*asked, question.known)
-    kept = reprice(*asked, question.known)
+        found = decide_jointly(*asked, known)
+    kept = decide_greedily(*asked) if known is None else reprice(*asked, known)
     return (found if found.cost < WORTH_A_CHANGE * kept.cost else kept), kept.cost
 
 

@@ -20,6 +20,7 @@ from dovetail.optimizer.plan_queries import plan_queries
 from dovetail.plan.shared_plan import SharedPlan, even_placement
 from dovetail.query.stream import Stream
 from dovetail.stats.catalog import StatsCatalog
+from dovetail.stats.unit_costs import UnitCosts
 
 
 @dataclass(frozen=True)
@@ -36,9 +37,9 @@ class Planned:
 class Planner:
     """Remembers the plan that runs. Not thread-safe: the engine calls it under its lock."""
 
-    def __init__(self, options: EngineOptions, decide: Decide | None = None) -> None:
+    def __init__(self, options: EngineOptions, units: UnitCosts, decide: Decide | None = None) -> None:
         self._options = options
-        self.joint = JointPlanner(options)
+        self.joint = JointPlanner(options, units)
         self._decide = decide or self._decide_by_options
         self._running: Planned | None = None
         self._moved: tuple[str, ...] = ()

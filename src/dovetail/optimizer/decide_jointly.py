@@ -39,6 +39,7 @@ class JointOptions:
     may_materialize: bool = True
     storage_budget: float | None = None
     units: UnitCosts = DEFAULT_UNIT_COSTS
+    partitions: int = 1
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,15 @@ def decide_changed(
     return decision if decision.cost <= decision.greedy_cost else None
 
 
+def decide_greedily(
+    queries: tuple[LiveQuery, ...], streams: Mapping[str, Stream], stats: StatsCatalog, options: JointOptions
+) -> JointDecision:
+    """The greedy orders, priced."""
+    view = joint_view(queries, stats, options)
+    greedy = view.plan_of(greedy_orders(queries, stats))
+    return _decision(view, ledger_of(build_flow(view.problem(())), greedy).plan(), greedy, (), streams)
+
+
 def reprice(
     queries: tuple[LiveQuery, ...],
     streams: Mapping[str, Stream],
@@ -113,7 +123,7 @@ def _as_before(view: JointView, known: JointDecision) -> JointPlan:
 
 def joint_view(queries: tuple[LiveQuery, ...], stats: StatsCatalog, options: JointOptions) -> JointView:
     named = name_queries(queries, group_edges(queries, stats))
-    statistics = joint_statistics(named, stats)
+    statistics = joint_statistics(named, stats, options.partitions)
     cost_model = EngineCost(statistics, options.units)
     return JointView(named, cost_model, options.may_materialize, options.storage_budget)
 

@@ -18,7 +18,7 @@ ASSUMED_LIVE_BATCHES = 10.0
 Side = tuple[Predicate, str]
 
 
-def joint_statistics(queries: Iterable[NamedQuery], stats: StatsCatalog) -> EngineStatistics:
+def joint_statistics(queries: Iterable[NamedQuery], stats: StatsCatalog, partitions: int) -> EngineStatistics:
     batch_rows: dict[str, float] = {}
     live_rows: dict[str, float] = {}
     row_bytes: dict[str, float] = {}
@@ -42,7 +42,7 @@ def joint_statistics(queries: Iterable[NamedQuery], stats: StatsCatalog) -> Engi
                 selection = as_row(live.query.relation(alias).selection, alias)
                 selections.setdefault((predicate, named.relation_by_alias[alias]), set()).add(selection)
     shares = {side: stats.union_share(store_by_relation[side[1]], wanted).value for side, wanted in selections.items()}
-    return EngineStatistics(batch_rows, live_rows, shares, matches, row_bytes)
+    return EngineStatistics(batch_rows, live_rows, shares, matches, row_bytes, partitions=partitions)
 
 
 def _time_share(live: LiveQuery, equality: Equality, stats: StatsCatalog) -> float:

@@ -18,6 +18,7 @@ from dovetail.optimizer.decide import Decide
 from dovetail.query.output_names import unique_names
 from dovetail.query.stream import Stream
 from dovetail.runtime.local.run_local import run_local
+from dovetail.stats.unit_costs import DEFAULT_UNIT_COSTS
 from dovetail.store.vacuum import VacuumReport, vacuum
 from dovetail.testing.faults import Faults
 
@@ -47,7 +48,14 @@ class LocalSession:
         self._faults = faults or Faults()
         self._rows_per_chunk = rows_per_chunk
         given = {"partitions": 2, "key_groups": 8, "plan_in_background": False, **options}
-        self.engine = Engine(Path(checkpoint_dir), make_options(**given), on_step=self._faults.on_step, decide=decide)
+        self.engine = Engine(
+            Path(checkpoint_dir),
+            make_options(**given),
+            on_step=self._faults.on_step,
+            decide=decide,
+            # The same plans on every machine.
+            units=DEFAULT_UNIT_COSTS,
+        )
         self._last: tuple[dict[str, pa.Table], int] | None = None
         self._query_ids: dict[str, str] = {record.name: record.id for record in self.engine.records()}
 
