@@ -21,11 +21,12 @@ from dovetail.core.errors import DovetailError, QueryError, SessionError, Stream
 from dovetail.engine.changelog import Change, Changelog
 from dovetail.engine.choose_merges import choose_merges
 from dovetail.engine.coverage import complete_from
+from dovetail.engine.fill import choose_chunks
+from dovetail.engine.fill_intermediates import FillPolicy, settle_and_fill
 from dovetail.engine.finish_batch import check_written, finish_batch
 from dovetail.engine.options import EngineOptions
 from dovetail.engine.progress import make_progress
 from dovetail.engine.registry import QueryRecord, QueryState, Registry, check_name
-from dovetail.engine.settle_intermediates import settle_intermediates
 from dovetail.engine.state import EngineState, stream_text
 from dovetail.frontend.compile_sql import compile_sql
 from dovetail.optimizer.decide import Decide, Decisions, greedy, keep_intermediates
@@ -79,12 +80,14 @@ class Engine:
         clock: Clock = system_clock,
         on_step: OnStep = no_step,
         decide: Decide | None = None,
+        fill_policy: FillPolicy | None = None,
     ) -> None:
         self.root = root
         self.options = options
         self._clock = clock
         self._on_step = on_step
         self._decide = decide or _decide_by(options)
+        self._fill_policy = fill_policy or FillPolicy()
         self._lock = threading.RLock()
         self._checkpoint_lock = CheckpointLock(root)
         try:
@@ -252,7 +255,7 @@ class Engine:
         self._on_step("after_run")
         ran_at = time.perf_counter()
         report, written = read_messages(messages)
-        state, draft = finish_batch(before, planned.plan, self.streams, report, written)
+        state, draft = finish_batch(before, planned.plan, self.streams, report, written, task.fill_chunks)
         committed = draft.prepare(self.root, self._on_step).commit(self.root, self._clock, self._on_step)
         with self._lock:
             self._state = state
@@ -283,6 +286,12 @@ class Engine:
             piece_bytes=self.options.piece_bytes,
             is_small=self.progress is not None and self.progress["numInputRows"] < self.options.small_batch_rows,
             sampled_joins=_in_turn(self._sampled_joins, before.batch),
+            fill_chunks=choose_chunks(
+                before.fills,
+                before.kept_from,
+                before.buckets,
+                self._fill_policy.budget_rows(self.statistics, self.streams),
+            ),
         )
 
     def _apply_changes(self, state: EngineState, batch: int) -> EngineState:
@@ -313,10 +322,10 @@ class Engine:
         )
         stats = self._stats_to_plan_by(live)
         decisions = self._decide(live, self.streams, stats, state.batch)
-        decisions = replace(
-            decisions, intermediates=settle_intermediates(decisions.intermediates, live, self.streams, state)
+        settled, state = settle_and_fill(
+            decisions.intermediates, live, self.streams, state, self.statistics, self._fill_policy
         )
-        state = replace(state, kept_from={kept.intermediate.id: kept.complete_from for kept in decisions.intermediates})
+        decisions = replace(decisions, intermediates=settled)
         known = self._planned
         if known is not None and (known.queries, known.decisions) == (live, decisions) and known.stats is stats:
             return state, known

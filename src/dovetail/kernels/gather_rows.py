@@ -30,6 +30,10 @@ def ordinals_of(refs: U64) -> npt.NDArray[np.int64]:
     return (refs >> np.uint64(ROW_BITS)).astype(np.int64)
 
 
+def rows_of_refs(refs: U64) -> npt.NDArray[np.int64]:
+    return (refs & np.uint64((1 << ROW_BITS) - 1)).astype(np.int64)
+
+
 class Gatherer:
     """One column over all buckets: `columns[ordinal]` of one type, None where a bucket lacks the column."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from random import Random
 
+from dovetail.engine.fill_intermediates import FillPolicy
 from dovetail.optimizer.choose_probe_orders import edges_between
 from dovetail.optimizer.decide import Decide, Decisions, intermediates_of
 from dovetail.optimizer.live_query import LiveQuery
@@ -12,16 +13,18 @@ from dovetail.optimizer.materialize import foldable_subsets, starts_of
 from dovetail.query.stream import Stream
 from dovetail.stats.catalog import StatsCatalog
 
-BATCHES_PER_PLAN = 3
+BATCHES_PER_PLAN = (2, 3, 5)
 
 
 def random_decisions(seed: int) -> Decide:
     """Any order without cross products, any subset of the joins that could be kept."""
 
+    batches_per_plan = Random(seed).choice(BATCHES_PER_PLAN)
+
     def decide(
         queries: tuple[LiveQuery, ...], streams: Mapping[str, Stream], _stats: StatsCatalog, batch: int
     ) -> Decisions:
-        rng = Random(f"{seed} {batch // BATCHES_PER_PLAN}")
+        rng = Random(f"{seed} {batch // batches_per_plan}")
         orders = {
             (live.id, relation.alias): _order(rng, live, relation.alias)
             for live in queries
@@ -39,6 +42,13 @@ def random_decisions(seed: int) -> Decide:
         return Decisions(orders, intermediates_of(chosen, streams))
 
     return decide
+
+
+def random_fills(seed: int) -> FillPolicy:
+    """Fills wherever there is something to fill, mostly so few rows at a time that they take several batches."""
+    rng = Random(f"{seed} fills")
+    should_fill = rng.random() < 0.9
+    return FillPolicy(lambda _cost: should_fill, rows_a_batch=rng.choice([1, 2, 4, 8, 1000]))
 
 
 def _order(rng: Random, live: LiveQuery, start: str) -> tuple[str, ...]:
