@@ -13,7 +13,7 @@ from typing import Any
 from dovetail.optimizer.derive_stores import required_columns, retention_of
 from dovetail.optimizer.live_query import LiveQuery, as_row, store_of
 from dovetail.plan.store_plan import StorePlan
-from dovetail.query.expression import TRUE, Call, Expression, columns_of
+from dovetail.query.expression import Call, Expression, columns_of
 from dovetail.query.join_query import Relation
 from dovetail.query.stream import Stream
 from dovetail.store.bucket_file import BucketMeta

@@ -1,4 +1,4 @@
-"""How far an intermediate's fill is, and the next chunk of it: plain values, committed with the batch like all state."""
+"""How far an intermediate's fill is, and its next chunk: plain values, committed with the batch like all state."""
 
 from __future__ import annotations
 

@@ -22,7 +22,8 @@ class EngineState:
     """State after batch `batch`; a new checkpoint stands at `NO_BATCH`.
 
     `kept_from` says of every intermediate from which batch on it joins its members' rows, `fills` which of them are
-    being filled and how far. `observed` is not part of what a batch is a function of: it decides no answer, only which plans come to mind later.
+    being filled and how far. `observed` is not part of what a batch is a function of: it decides no answer, only which
+    plans come to mind later.
     """
 
     batch: int = NO_BATCH

@@ -106,9 +106,8 @@ class _Hop:
         self, tree: ProbeTree, node: ProbeNode, snapshot: StoreSnapshot, ordinal: int, part: ChunkPart | None = None
     ) -> None:
         try:
-            for partial, times in self._start(tree, node, snapshot, ordinal):
-                if part is not None:
-                    partial, times = _rows_of_part(partial, times, part)
+            for start in self._start(tree, node, snapshot, ordinal):
+                partial, times = start if part is None else _rows_of_part(*start, part)
                 self._probe.probe(node, partial, self._hop, times)
         except EvaluationError as error:
             self.report.fail({leg.query for leg in node.legs}, error)

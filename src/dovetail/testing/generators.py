@@ -62,7 +62,6 @@ class CaseLimits:
 
     min_streams: int = 1
     max_streams: int = 4
-    min_batches: int = 1
     max_batches: int = 6
     max_queries: int = 6
     max_rows: int = 10
@@ -102,9 +101,6 @@ CHAINS = CaseLimits(
     queries=QueryLimits(4, hop_windows=False, selections=False, distinct_streams=True),
 )
 """Joins of three and four different streams: what intermediates are for."""
-
-LONG_CHAINS = replace(CHAINS, max_streams=3, min_batches=10, max_batches=16, max_queries=3)
-"""Joins of three streams for many batches: intermediates come when there is much to fill them with."""
 
 
 def random_case(seed: int, limits: CaseLimits = DEFAULT_LIMITS) -> EngineCase:
@@ -179,7 +175,7 @@ def make_batches(
     pool_by_column = {column: pools[domain] for column, domain in domains.items()}
     makers = {stream.name: _RowMaker(rng, stream, pool_by_column, limits.late_rows, step_us) for stream in streams}
     batches: list[dict[str, tuple[Row, ...]]] = []
-    for position in range(rng.randint(limits.min_batches, limits.max_batches)):
+    for position in range(rng.randint(1, limits.max_batches)):
         batch: dict[str, tuple[Row, ...]] = {}
         for stream in streams:
             if rng.random() < 0.12:
