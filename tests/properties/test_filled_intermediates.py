@@ -24,7 +24,7 @@ from dovetail.testing.asserts import check_run, check_seeds, failure_of
 from dovetail.testing.chain_cases import random_chain_case
 from dovetail.testing.fault_runs import random_faults, run_with_faults
 
-CASES = int(os.environ.get("DOVETAIL_CASES", "600")) // 6
+CASES = int(os.environ.get("DOVETAIL_CASES", "600")) // 10
 FIRST_SEED = int(os.environ.get("DOVETAIL_SEED", "0"))
 CHUNKS = 10
 SEEDS_DIR = Path(__file__).parent.parent / "seeds"
