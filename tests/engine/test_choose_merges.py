@@ -8,8 +8,11 @@ from hypothesis import strategies as st
 
 from dovetail.engine import choose_merges as module
 from dovetail.engine.choose_merges import choose_merges
+from dovetail.plan.fill import FillPlan
+from dovetail.plan.probe_tree import ProbeNode, ProbeStep, ProbeTree
 from dovetail.plan.shared_plan import SharedPlan, even_placement
-from dovetail.plan.store_plan import Retention, StorePlan
+from dovetail.plan.store_plan import IndexPlan, Retention, StorePlan
+from dovetail.plan.visibility import Visibility
 from dovetail.query.expression import TRUE
 from dovetail.runtime.batch_task import MergeTask
 from dovetail.store.bucket_file import BucketMeta
@@ -75,6 +78,25 @@ def test_other_layouts_are_no_neighbours() -> None:
 )
 def test_no_bucket_straddles_a_query_s_first_batch(first_batches: tuple[int, ...], expected: list[list[int]]) -> None:
     assert chosen(choose_merges(plan_of(first_batches=first_batches), buckets_of([0] * 5))) == expected
+
+
+def filling(driver: str, target: str, before_batch: int) -> FillPlan:
+    step = ProbeStep(target, IndexPlan(()), (), Visibility.EARLIER, before_batch)
+    return FillPlan("s", before_batch, ProbeTree(driver, (), (ProbeNode("n", 1, step, (), (), ()),)))
+
+
+def test_what_a_fill_has_still_to_read_stays_as_it_is() -> None:
+    buckets = [meta for store in "tu" for meta in buckets_of([0] * 8, store)]
+    plan = replace(plan_of("stu"), fills=(filling("t", "u", 4),))
+    assert chosen(choose_merges(plan_of("stu"), buckets)) == [list(range(8)), list(range(8))]
+    assert chosen(choose_merges(plan, buckets)) == [[4, 5, 6, 7], [4, 5, 6, 7]]
+    older = [meta for meta in buckets if meta.lower_batch < 4]
+    assert [merge.store for merge in choose_merges(plan, older)] == ["u"]
+
+
+def test_the_later_of_two_fills_decides_what_is_still_to_be_read() -> None:
+    plan = replace(plan_of("stu"), fills=(filling("t", "u", 4), filling("t", "u", 2)))
+    assert chosen(choose_merges(plan, buckets_of([0] * 6, "t"), fanout=2)) == [[4, 5]]
 
 
 def test_many_splits_of_a_batch_merge_in_one_go() -> None:

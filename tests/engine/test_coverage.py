@@ -19,6 +19,7 @@ STREAMS = {name: Stream(name, (("k", INT), ("v", INT), ("ts", TIMESTAMP)), "ts")
 JOIN = "SELECT a.k FROM a JOIN b ON a.k = b.k"
 SECOND = 1_000_000
 NOW = 10
+BOTH = ("gt(row.v, 1:int)", "gt(row.v, 2:int)")
 PLAIN = Segment(0, ("k", "ts"), (), True)
 EVERYTHING = StoreHistory((Segment(0, ("k", "ts", "v"), (), True),))
 BUCKET = BucketMeta("b", "path", 0, 0, 0, 0, 1, 1, 1, None, None, (), (), True, ())
@@ -73,6 +74,11 @@ def test_the_youngest_of_the_stores_decides() -> None:
         (f"{JOIN} WHERE b.v > 1", (Segment(2, ("k", "ts", "v"), (), True),), 2),
         (f"{JOIN} WHERE b.v > 1", (Segment(2, ("k", "ts"), (), True),), NOW),
         (f"{JOIN} WHERE b.k > 1", (PLAIN,), 0),
+        # The rows of one or the other are there if those of both are.
+        (f"{JOIN} WHERE b.v > 1 OR b.v > 2", (Segment(2, ("k", "ts", "v"), BOTH, False),), 2),
+        (f"{JOIN} WHERE b.v > 1 OR b.v > 2", (Segment(2, ("k", "ts"), BOTH, False),), NOW),
+        (f"{JOIN} WHERE b.v > 1 OR b.v > 2", (Segment(2, ("k", "ts", "v"), BOTH[:1], False),), NOW),
+        (f"{JOIN} WHERE b.v > 1 OR b.v > 2", (Segment(2, ("k", "ts", "v"), (), True),), 2),
         # Selected rows are not all rows.
         (JOIN, (Segment(0, ("k", "ts"), ("gt(row.v, 1:int)",), False),), NOW),
         (JOIN, (Segment(0, ("k", "ts"), ("gt(row.v, 1:int)",), False), replace(PLAIN, from_batch=7)), 7),

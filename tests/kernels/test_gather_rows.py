@@ -94,11 +94,6 @@ def test_buckets_that_lack_the_column_do_not_matter_to_the_others(arrow_type: pa
     assert Gatherer(columns).gather(refs).to_pylist() == [*values, None, *values]
 
 
-def test_a_string_column_refuses_references_into_a_bucket_without_it() -> None:
-    with pytest.raises(ValueError, match="lacks the column"):
-        Gatherer([None, pa.array(["a"])]).gather(make_refs(0, np.array([0])))
-
-
 def test_a_column_that_no_bucket_has_is_refused() -> None:
     with pytest.raises(ValueError, match="no bucket has the column"):
         Gatherer([None, None])
@@ -114,3 +109,13 @@ def test_the_gatherer_keeps_its_arrays_alive() -> None:
     gatherer = Gatherer([pa.array(np.arange(100_000))])
     _ = [pa.array(np.full(100_000, -1)) for _ in range(3)]
     assert gatherer.gather(make_refs(0, np.array([99_999]))).to_pylist() == [99_999]
+
+
+@BY_TYPE
+def test_rows_of_a_bucket_that_lacks_the_column_are_null(arrow_type: pa.DataType, values: list[Any]) -> None:
+    column = pa.array(values, arrow_type)
+    refs = np.concatenate([make_refs(0, np.arange(3)), make_refs(1, np.arange(5)), make_refs(0, np.arange(2))])
+    gathered = Gatherer([None, column]).gather(refs)
+    gathered.validate(full=True)
+    assert gathered.to_pylist() == [None] * 3 + column.to_pylist() + [None] * 2
+    assert Gatherer([None, column]).gather(refs[:3]).to_pylist() == [None] * 3

@@ -7,13 +7,13 @@ part of the history that kept all it needs, as far back as nothing that it could
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from dovetail.optimizer.derive_stores import required_columns, retention_of
 from dovetail.optimizer.live_query import LiveQuery, as_row, store_of
 from dovetail.plan.store_plan import StorePlan
-from dovetail.query.expression import TRUE, columns_of
+from dovetail.query.expression import Call, Expression, columns_of
 from dovetail.query.join_query import Relation
 from dovetail.query.stream import Stream
 from dovetail.store.bucket_file import BucketMeta
@@ -64,6 +64,14 @@ class StoreHistory:
             return self
         return StoreHistory((*self.segments, Segment(batch, *_kept(store))), self.expired)
 
+    def with_filled(self, since: int) -> StoreHistory:
+        """The history once the joins of rows from before the first segment are in the store, too.
+
+        They were made under all segments so far, so they serve whom all of these serve.
+        """
+        first, *others = self.segments
+        return StoreHistory((replace(first, from_batch=min(since, first.from_batch)), *others), self.expired)
+
     def with_expired(self, buckets: Iterable[BucketMeta]) -> StoreHistory:
         entries = [*self.expired, *(Expired(meta.upper_batch, meta.max_time_us) for meta in buckets)]
         frontier: list[Expired] = []
@@ -91,27 +99,33 @@ def complete_from(
         for entry in history.expired:
             if not retention.is_dead(entry.max_time_us, watermark_us_by_stream):
                 since = max(since, entry.upper_batch + 1)
-    return _not_inside_a_bucket(since, {store_of(relation) for relation in live.query.relations}, list(buckets))
+    return not_inside_a_bucket(since, {store_of(relation) for relation in live.query.relations}, list(buckets))
 
 
 def kept_since(live: LiveQuery, relation: Relation, event_time: str | None, history: StoreHistory, batch: int) -> int:
     """The first batch from which on the store kept all that the query needs of it."""
     selection = as_row(relation.selection, relation.alias)
     needed = required_columns(live, relation, event_time)
-    tested = {column.name for column in columns_of(selection)}
     since = batch
     for segment in reversed(history.segments):
-        has_columns = needed <= set(segment.columns)
-        has_rows = str(selection) in segment.selections or (
-            segment.keeps_all and (selection == TRUE or tested <= set(segment.columns))
-        )
-        if not (has_columns and has_rows):
+        if not (needed <= set(segment.columns) and _has_rows(segment, selection)):
             break
         since = segment.from_batch
     return since
 
 
-def _not_inside_a_bucket(since: int, stores: set[str], buckets: list[BucketMeta]) -> int:
+def _has_rows(segment: Segment, selection: Expression) -> bool:
+    """Whether the rows that pass are there and can be told from the others."""
+    if str(selection) in segment.selections:
+        return True
+    if not {column.name for column in columns_of(selection)} <= set(segment.columns):
+        return False
+    if isinstance(selection, Call) and selection.function == "or":
+        return segment.keeps_all or all(_has_rows(segment, part) for part in selection.args)
+    return segment.keeps_all
+
+
+def not_inside_a_bucket(since: int, stores: set[str], buckets: list[BucketMeta]) -> int:
     """Rows are told by bucket: a merged one that begins before `since` cannot be used in part."""
     for meta in sorted(buckets, key=lambda meta: meta.lower_batch):
         if meta.store in stores and meta.lower_batch < since <= meta.upper_batch:

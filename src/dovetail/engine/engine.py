@@ -23,6 +23,8 @@ from dovetail.engine.changelog import Change, Changelog
 from dovetail.engine.choose_merges import choose_merges
 from dovetail.engine.choose_samples import choose_samples
 from dovetail.engine.coverage import complete_from
+from dovetail.engine.fill import choose_chunks
+from dovetail.engine.fill_intermediates import FillPolicy
 from dovetail.engine.finish_batch import check_written, finish_batch
 from dovetail.engine.options import EngineOptions
 from dovetail.engine.plan_history import PlanChange
@@ -69,13 +71,15 @@ class Engine:
         on_step: OnStep = no_step,
         decide: Decide | None = None,
         units: UnitCosts | None = None,
+        fill_policy: FillPolicy | None = None,
     ) -> None:
         """`decide` and `units` take the place of the planner that the options name and of this machine's costs."""
         self.root = root
         self.options = options
         self._clock = clock
         self._on_step = on_step
-        self._planner = Planner(options, units or load_unit_costs(), decide)
+        self._fill_policy = fill_policy or FillPolicy()
+        self._planner = Planner(options, units or load_unit_costs(), decide, self._fill_policy)
         self._lock = threading.RLock()
         self._checkpoint_lock = CheckpointLock(root)
         try:
@@ -250,7 +254,7 @@ class Engine:
         self._on_step("after_run")
         ran_at = time.perf_counter()
         report, written = read_messages(messages)
-        state, draft = finish_batch(before, planned.plan, self.streams, report, written)
+        state, draft = finish_batch(before, planned.plan, self.streams, report, written, task.fill_chunks)
         committed = draft.prepare(self.root, self._on_step).commit(self.root, self._clock, self._on_step)
         with self._lock:
             self._state = state
@@ -270,7 +274,7 @@ class Engine:
 
     def _task(self, before: EngineState, planned: Planned) -> BatchTask:
         plan = planned.plan
-        joins = {join.edge: join for join in (*choose_samples(planned.queries, self.statistics), *self._sampled_joins)}
+        joins = (*choose_samples(planned.queries, self.statistics), *self._sampled_joins)
         return BatchTask(
             root=str(self.root),
             batch=before.batch,
@@ -283,7 +287,13 @@ class Engine:
             max_pairs=self.options.max_pairs,
             piece_bytes=self.options.piece_bytes,
             is_small=self.progress is not None and self.progress["numInputRows"] < self.options.small_batch_rows,
-            sampled_joins=_in_turn(tuple(joins.values()), before.batch),
+            sampled_joins=_in_turn(joins, before.batch),
+            fill_chunks=choose_chunks(
+                before.fills,
+                before.kept_from,
+                before.buckets,
+                self._fill_policy.budget_rows(self.statistics, self.streams),
+            ),
         )
 
     def _apply_changes(self, state: EngineState, batch: int) -> EngineState:

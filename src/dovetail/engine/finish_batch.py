@@ -7,10 +7,12 @@ from dataclasses import replace
 
 from dovetail.core.errors import StoreError
 from dovetail.engine.coverage import StoreHistory
+from dovetail.engine.fill import advance_fills
 from dovetail.engine.observe_batch import Batch, observe_batch
 from dovetail.engine.registry import QueryState, Registry
 from dovetail.engine.state import EngineState
 from dovetail.plan.affected_queries import queries_of_selection
+from dovetail.plan.fill import FillChunk
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.plan.store_plan import StorePlan
 from dovetail.query.stream import Stream
@@ -20,9 +22,14 @@ from dovetail.store.commit import Draft
 
 
 def finish_batch(
-    before: EngineState, plan: SharedPlan, streams: Mapping[str, Stream], report: TaskReport, written: list[BucketMeta]
+    before: EngineState,
+    plan: SharedPlan,
+    streams: Mapping[str, Stream],
+    report: TaskReport,
+    written: list[BucketMeta],
+    fill_chunks: tuple[FillChunk, ...] = (),
 ) -> tuple[EngineState, Draft]:
-    """`before` already has the batch's number, epoch and registry."""
+    """`before` already has the batch's number, epoch, registry and fills; `fill_chunks` is how far these went."""
     failed = {failure.query: failure.error for failure in report.failures}
     results = tuple(result for result in report.results if result.query not in failed)
     registry = _with_results(before.registry, results_rows(results), failed)
@@ -30,7 +37,10 @@ def finish_batch(
     state = replace(before, registry=registry, max_time_us_by_stream=times)
     buckets = _merged(before.buckets, written, report)
     kept, dead, histories = _keep_and_expire(state, plan, streams, buckets, set(failed))
-    state = replace(state, buckets=kept, histories=histories)
+    fills, histories = advance_fills(
+        before.fills, fill_chunks, before.kept_from, before.buckets, kept, histories, set(failed)
+    )
+    state = replace(state, buckets=kept, histories=histories, fills=fills)
     seen = observe_batch(Batch(before, state, plan, streams, report, tuple(written)))
     state = replace(state, observed=before.observed.folded(seen))
     dead_paths = [meta.path for meta in dead]

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from dovetail.engine.fill_intermediates import FillPolicy, settle_and_fill
 from dovetail.engine.joint_planner import JointPlanner
 from dovetail.engine.options import EngineOptions
 from dovetail.engine.plan_history import PlanChange, PlanHistory
 from dovetail.engine.replan_reasons import replan_reasons
-from dovetail.engine.settle_intermediates import settle_intermediates
 from dovetail.engine.state import EngineState
 from dovetail.optimizer.decide import Decide, Decisions, greedy, keep_intermediates
 from dovetail.optimizer.live_query import LiveQuery
@@ -37,8 +37,11 @@ class Planned:
 class Planner:
     """Remembers the plan that runs. Not thread-safe: the engine calls it under its lock."""
 
-    def __init__(self, options: EngineOptions, units: UnitCosts, decide: Decide | None = None) -> None:
+    def __init__(
+        self, options: EngineOptions, units: UnitCosts, decide: Decide | None, fill_policy: FillPolicy
+    ) -> None:
         self._options = options
+        self._fill_policy = fill_policy
         self.joint = JointPlanner(options, units)
         self._decide = decide or self._decide_by_options
         self._running: Planned | None = None
@@ -58,11 +61,10 @@ class Planner:
 
         `is_resumed`: nothing ran yet in this process, and the queries are those of the recorded epoch.
         """
-        stats = self._stats_to_plan_by(queries, stats)
+        now, stats = stats, self._stats_to_plan_by(queries, stats)
         decisions = self._decide(queries, streams, stats, state.batch)
-        settled = settle_intermediates(decisions.intermediates, queries, streams, state)
+        settled, state = settle_and_fill(decisions.intermediates, queries, streams, state, now, self._fill_policy)
         decisions = replace(decisions, intermediates=settled)
-        state = replace(state, kept_from={kept.intermediate.id: kept.complete_from for kept in settled})
         running = self._running
         is_known = running is not None and (running.queries, running.decisions) == (queries, decisions)
         if running is not None and is_known and running.stats is stats:

@@ -1,7 +1,7 @@
 """Which starts may probe an intermediate yet (C1, C6).
 
-An intermediate holds the pairs that were formed since it exists. A start changes over to it once everything older is
-dead for it, so the change itself costs nothing and no answer is lost or doubled.
+An intermediate holds the pairs that were formed since it exists; after a fill also those of older rows. A start changes
+over to it once everything that is not in it is dead for the start, so no answer is lost or doubled.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from dovetail.engine.coverage import StoreHistory, complete_from, kept_since
+from dovetail.engine.coverage import StoreHistory, complete_from, kept_since, not_inside_a_bucket
 from dovetail.engine.state import EngineState
 from dovetail.optimizer.live_query import LiveQuery, store_of
 from dovetail.optimizer.materialize import KeptIntermediate, Part, Use, fold, maintaining_query
+from dovetail.plan.intermediate import Intermediate
 from dovetail.plan.store_plan import Retention
 from dovetail.query.stream import Stream
 
@@ -32,21 +33,33 @@ def settle_intermediates(
             maintaining = maintaining_query(join, query_by_id, streams)
             watermarks = state.watermark_us_by_stream(streams)
             since = complete_from(maintaining, state.batch, streams, state.histories, state.buckets, watermarks)
+            # What none of its users may use would only be in their way.
+            since = max(since, min(query_by_id[use.query].complete_from for use in join.uses))
         kept = replace(join, complete_from=since)
         uses = tuple(_settled(use, query_by_id[use.query], kept, streams, state) for use in kept.uses)
         settled.append(replace(kept, uses=uses))
     return tuple(settled)
 
 
+def kept_for(
+    use: Use, live: LiveQuery, intermediate: Intermediate, streams: Mapping[str, Stream], state: EngineState
+) -> int:
+    """The first batch from which on the store joined all that the user needs of it."""
+    folded = fold(live, [Part(use.aliases, intermediate)], streams)
+    history = state.histories.get(intermediate.id, StoreHistory())
+    return kept_since(
+        folded, folded.query.relation(folded.folded[0].alias), intermediate.event_time, history, state.batch
+    )
+
+
 def _settled(
     use: Use, live: LiveQuery, kept: KeptIntermediate, streams: Mapping[str, Stream], state: EngineState
 ) -> Use:
-    folded = fold(live, [Part(use.aliases, kept.intermediate)], streams)
-    history = state.histories.get(kept.intermediate.id, StoreHistory())
-    relation = folded.query.relation(folded.folded[0].alias)
-    since = kept_since(folded, relation, kept.intermediate.event_time, history, state.batch)
+    since = kept_for(use, live, kept.intermediate, streams, state)
+    # A query tells by bucket what it may use: one that it may use only in part is lost to it.
+    usable = not_inside_a_bucket(live.complete_from, {kept.intermediate.id}, list(state.buckets))
     # Older rows than these are not in the store, or are in it though the query may not use them.
-    lower, upper = min(live.complete_from, kept.complete_from), max(live.complete_from, since)
+    lower, upper = min(live.complete_from, kept.complete_from), max(usable, since)
     starts = tuple(
         start
         for start in use.wanted_starts

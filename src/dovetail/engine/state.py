@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dovetail.engine.coverage import StoreHistory
+from dovetail.engine.fill import Fill
 from dovetail.engine.registry import QueryRecord, Registry
 from dovetail.query.stream import Stream
 from dovetail.stats.observed import ObservedStats
@@ -20,8 +21,9 @@ NO_BATCH = -1
 class EngineState:
     """State after batch `batch`; a new checkpoint stands at `NO_BATCH`.
 
-    `kept_from` says of every intermediate from which batch on it joins its members' rows. `observed` is not
-    part of what a batch is a function of: it decides no answer, only which plans come to mind later.
+    `kept_from` says of every intermediate from which batch on it joins its members' rows, `fills` which of them are
+    being filled and how far. `observed` is not part of what a batch is a function of: it decides no answer, only which
+    plans come to mind later.
     """
 
     batch: int = NO_BATCH
@@ -33,6 +35,7 @@ class EngineState:
     buckets: tuple[BucketMeta, ...] = ()
     stream_texts: Mapping[str, str] = field(default_factory=dict)
     kept_from: Mapping[str, int] = field(default_factory=dict)
+    fills: Mapping[str, Fill] = field(default_factory=dict)
     observed: ObservedStats = field(default_factory=ObservedStats, compare=False)
 
     def watermark_us_by_stream(self, streams: Mapping[str, Stream]) -> dict[str, int]:
@@ -52,6 +55,7 @@ class EngineState:
             "histories": {store: history.to_json() for store, history in self.histories.items()},
             "stream_texts": dict(self.stream_texts),
             "kept_from": dict(self.kept_from),
+            "fills": {store: fill.to_json() for store, fill in self.fills.items()},
             "observed": self.observed.to_json(),
         }
         return State(self.batch, self.buckets, engine)
@@ -69,6 +73,8 @@ class EngineState:
             buckets=stored.buckets,
             stream_texts=engine["stream_texts"],
             kept_from=engine["kept_from"],
+            # Checkpoints from before there were fills have none under way.
+            fills={store: Fill.from_json(record) for store, record in engine.get("fills", {}).items()},
             observed=ObservedStats.from_json(engine["observed"]),
         )
 

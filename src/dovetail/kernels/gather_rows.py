@@ -30,14 +30,22 @@ def ordinals_of(refs: U64) -> npt.NDArray[np.int64]:
     return (refs >> np.uint64(ROW_BITS)).astype(np.int64)
 
 
+def rows_of_refs(refs: U64) -> npt.NDArray[np.int64]:
+    return (refs & np.uint64((1 << ROW_BITS) - 1)).astype(np.int64)
+
+
 class Gatherer:
-    """One column over all buckets: `columns[ordinal]` of one type, None where a bucket lacks the column."""
+    """One column over all buckets: `columns[ordinal]` of one type, None where a bucket lacks the column.
+
+    A row of such a bucket has NULL there: a join that is kept may be asked for a column that its older members lack.
+    """
 
     def __init__(self, columns: Sequence[pa.Array | None]) -> None:
         self._columns = columns
         present = [column for column in columns if column is not None]
         if not present:
             raise ValueError("no bucket has the column")
+        self._is_missing = np.array([column is None for column in columns])
         self._type = present[0].type
         self._width = _fixed_width(self._type)
         self._has_nulls = any(column.null_count for column in present)
@@ -48,6 +56,14 @@ class Gatherer:
             self._bit_offsets = np.array([0 if column is None else column.offset for column in columns], np.int64)
 
     def gather(self, refs: U64) -> pa.Array:
+        if self._is_missing.any():
+            missing_mask = self._is_missing[ordinals_of(refs)]
+            if missing_mask.any():
+                idx = np.cumsum(~missing_mask) - 1
+                return self._gather_present(refs[~missing_mask]).take(pa.array(idx, mask=missing_mask))
+        return self._gather_present(refs)
+
+    def _gather_present(self, refs: U64) -> pa.Array:
         if not self._width:
             return _take_by_bucket(self._columns, refs)
         values = gather_fixed(self._values, refs, self._width)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from dovetail.optimizer.live_query import Folded, LiveQuery
+from dovetail.plan.fill import FillSource
 from dovetail.plan.intermediate import Intermediate, member_column
 from dovetail.plan.visibility import Visibility, visibility
 from dovetail.query.expression import (
@@ -56,11 +57,12 @@ class Use:
 
 @dataclass(frozen=True)
 class KeptIntermediate:
-    """An intermediate, the first batch whose rows it joins, and who uses it: at least one."""
+    """An intermediate, the first batch whose rows it joins, who uses it (at least one), and the fill under way."""
 
     intermediate: Intermediate
     complete_from: int
     uses: tuple[Use, ...]
+    fill: FillSource | None = None
 
 
 def maintained_by(intermediate: Intermediate) -> str:

@@ -9,6 +9,7 @@ from dovetail.optimizer.decide import Decisions
 from dovetail.optimizer.derive_stores import IntermediateFolds, derive_stores
 from dovetail.optimizer.live_query import LiveQuery
 from dovetail.optimizer.materialize import Part, fold, maintaining_query
+from dovetail.optimizer.plan_fills import filling_query, plan_fill
 from dovetail.optimizer.share_probe_prefixes import share_probe_prefixes
 from dovetail.plan.shared_plan import Placement, SharedPlan
 from dovetail.query.stream import Stream
@@ -47,10 +48,14 @@ def plan_queries(
     trees = share_probe_prefixes(running, stats or StatsCatalog(), folds, decisions.orders)
     # Stores are indexed for what will probe them, too: an index is cheap on arrival and dear afterwards.
     later = share_probe_prefixes(running, stats or StatsCatalog(), later_folds, decisions.orders) if later_folds else ()
+    filled = [(query, kept.fill) for query, kept in zip(maintaining, decisions.intermediates, strict=True) if kept.fill]
+    fills = tuple(plan_fill(query, source, stats or StatsCatalog(), decisions.orders) for query, source in filled)
+    filling = tuple(filling_query(query) for query, _ in filled)
     return SharedPlan(
         epoch=epoch,
         stores=derive_stores(running, (*trees, *later), streams, folds_by_store),
         trees=trees,
         placement=placement,
-        complete_from_by_query=tuple((live.id, live.complete_from) for live in running),
+        complete_from_by_query=tuple((live.id, live.complete_from) for live in (*running, *filling)),
+        fills=fills,
     )

@@ -45,12 +45,16 @@ class Leg:
 
 @dataclass(frozen=True)
 class ProbeStep:
-    """Look up `target` through `index` with `probe_keys`, expressions over the members so far."""
+    """Look up `target` through `index` with `probe_keys`, expressions over the members so far.
+
+    A step of a fill sees only rows that came before `before_batch`.
+    """
 
     target: str
     index: IndexPlan
     probe_keys: tuple[Expression, ...]
     visibility: Visibility
+    before_batch: int | None = None
 
     def __post_init__(self) -> None:
         if len(self.probe_keys) != len(self.index.keys):
@@ -58,7 +62,8 @@ class ProbeStep:
 
     def __str__(self) -> str:
         keys = ", ".join(map(str, self.probe_keys))
-        return f"{self.target}{self.index.id} by ({keys}), {self.visibility.value}"
+        seen = self.visibility.value if self.before_batch is None else f"batches before {self.before_batch}"
+        return f"{self.target}{self.index.id} by ({keys}), {seen}"
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dovetail.core.text_tree import TextTree
+from dovetail.plan.fill import FillPlan
 from dovetail.plan.probe_tree import Leg, ProbeNode, ProbeTree
 from dovetail.plan.store_plan import StorePlan
 from dovetail.query.expression import TRUE
@@ -58,9 +59,14 @@ class SharedPlan:
     trees: tuple[ProbeTree, ...]
     placement: Placement
     complete_from_by_query: tuple[tuple[str, int], ...]
+    fills: tuple[FillPlan, ...] = ()
 
     def __post_init__(self) -> None:
         ids = {store.id for store in self.stores}
+        for fill in self.fills:
+            # A fill may probe indexes that no store keeps: its rows are old, what they lack is built in memory.
+            if not {fill.store, fill.driver, *(node.step.target for node in fill.tree.walk())} <= ids:
+                raise ValueError(f"the fill of {fill.store} needs a store that is not there")
         for tree in self.trees:
             if tree.start not in ids:
                 raise ValueError(f"no store {tree.start}")
@@ -75,14 +81,27 @@ class SharedPlan:
     @property
     def hop_count(self) -> int:
         """Stages after the source: the longest probe path, whatever the number of queries."""
-        return max((child.depth for tree in self.trees for child in tree.children), default=1)
+        return max((child.depth for tree in self.probing_trees for child in tree.children), default=1)
+
+    @property
+    def probing_trees(self) -> tuple[ProbeTree, ...]:
+        """What new rows start, and what stored rows start in fills."""
+        return (*self.trees, *(fill.tree for fill in self.fills))
 
     def text_tree(self, name_by_query: dict[str, str]) -> TextTree:
         names = _Names(name_by_query)
         stores = tuple(store_tree(store) for store in self.stores)
         trees = tuple(_tree_of(tree, names) for tree in self.trees)
         head = f"shared plan, epoch {self.epoch}: {len(name_by_query)} queries, {self.hop_count} hops"
-        return TextTree(head, (TextTree("stores", stores), TextTree("probes", trees)))
+        fills = tuple(
+            TextTree(
+                f"{fill.store} from stored {fill.driver} of batches before {fill.before_batch}",
+                tuple(_node_tree(node, names) for node in fill.tree.children),
+            )
+            for fill in self.fills
+        )
+        shown = (TextTree("stores", stores), TextTree("probes", trees))
+        return TextTree(head, (*shown, TextTree("fills", fills)) if fills else shown)
 
 
 class _Names:

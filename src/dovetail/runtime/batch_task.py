@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dovetail.plan.fill import FillChunk
 from dovetail.plan.sampled_join import SampledJoin
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.query.stream import Stream
@@ -24,7 +25,7 @@ class BatchTask:
     """A batch is a pure function of this record and the batch's rows. Streams are in the order of their tags.
 
     `is_small` is a guess from the batch before: one task does all of it. A wrong guess costs time, nothing else.
-    `sampled_joins` add to the reports and to nothing else.
+    `sampled_joins` add to the reports and to nothing else. `fill_chunks` say how far the plan's fills go on.
     """
 
     root: str
@@ -39,3 +40,4 @@ class BatchTask:
     piece_bytes: int = 256 << 20
     is_small: bool = False
     sampled_joins: tuple[SampledJoin, ...] = ()
+    fill_chunks: tuple[FillChunk, ...] = ()

@@ -55,7 +55,7 @@ class FrameValues:
         """`column.relation` is a member's name, m0 or m1 ..."""
         key = (int(column.relation[1:]), column.name)
         if key not in self._column_by_name:
-            self._column_by_name[key] = self._snapshot(key[0]).column(column.name, self.frame.refs[key[0]])
+            self._column_by_name[key] = self._snapshot(key[0]).column(column, self.frame.refs[key[0]])
         return self._column_by_name[key]
 
     def times(self, member: int) -> I64:

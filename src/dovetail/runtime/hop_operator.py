@@ -11,7 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dovetail.core.errors import EvaluationError
+from dovetail.kernels.gather_rows import rows_of_refs
 from dovetail.kernels.leg_bits import bits_of_rows
+from dovetail.plan.fill import ChunkPart
 from dovetail.plan.probe_tree import ProbeNode, ProbeTree, member_name
 from dovetail.plan.store_plan import ROW, IndexPlan
 from dovetail.query.expression import rename_relations
@@ -45,6 +47,7 @@ def run_hop(task: BatchTask, partition: int, hop: int, messages: Iterable[Messag
     worker = _Hop(task, partition, hop, current)
     if hop == 1:
         worker.probe_new_rows()
+        worker.probe_fills()
         worker.merge()
         worker.sample_joins()
     else:
@@ -88,9 +91,23 @@ class _Hop:
                 for node in tree.children:
                     self._probe_from(tree, node, snapshot, ordinal)
 
-    def _probe_from(self, tree: ProbeTree, node: ProbeNode, snapshot: StoreSnapshot, ordinal: int) -> None:
+    def probe_fills(self) -> None:
+        """Stored rows act as new ones: those of the batch's chunk of each fill."""
+        tree_by_store = {fill.store: fill.tree for fill in self._task.plan.fills}
+        for chunk in self._task.fill_chunks:
+            tree = tree_by_store[chunk.store]
+            snapshot = self._snapshots[tree.start]
+            ordinal_by_path = {meta.path: ordinal for ordinal, meta in enumerate(snapshot.metas)}
+            for part in chunk.parts:
+                for node in tree.children:
+                    self._probe_from(tree, node, snapshot, ordinal_by_path[part.path], part)
+
+    def _probe_from(
+        self, tree: ProbeTree, node: ProbeNode, snapshot: StoreSnapshot, ordinal: int, part: ChunkPart | None = None
+    ) -> None:
         try:
-            for partial, times in self._start(tree, node, snapshot, ordinal):
+            for start in self._start(tree, node, snapshot, ordinal):
+                partial, times = start if part is None else _rows_of_part(*start, part)
                 self._probe.probe(node, partial, self._hop, times)
         except EvaluationError as error:
             self.report.fail({leg.query for leg in node.legs}, error)
@@ -98,7 +115,7 @@ class _Hop:
     def probe_partials(self, payloads: list[bytes]) -> None:
         nodes: dict[str, ProbeNode] = {}
         stores_by_node: dict[str, tuple[str, ...]] = {}
-        for tree in self._task.plan.trees:
+        for tree in self._task.plan.probing_trees:
             _collect(tree.children, (tree.start,), nodes, stores_by_node)
         for partial in receive_partials(payloads, stores_by_node):
             self._probe.probe(nodes[partial.node], partial, self._hop)
@@ -118,7 +135,7 @@ class _Hop:
     def _start(
         self, tree: ProbeTree, node: ProbeNode, snapshot: StoreSnapshot, ordinal: int
     ) -> Iterator[tuple[Partial, I64 | None]]:
-        """The new rows of one bucket in this partition's key groups, in the order of the node's key; their times."""
+        """The rows of one bucket in this partition's key groups, in the order of the node's key; their times."""
         keys = tuple(rename_relations(key, {member_name(0): ROW}) for key in node.step.probe_keys)
         start_legs = {(leg.query, leg.start): leg for leg in tree.legs}
         legs = tuple(start_legs[leg.query, leg.start] for leg in node.legs)
@@ -130,6 +147,12 @@ class _Hop:
             bits = bits_of_rows(places, entries.words, len(entries.codes))
             times = entries.times(snapshot.event_time) if snapshot.store.event_time else None
             yield Partial(node.id, entries.codes, Frame((tree.start,), (entries.refs,)), bits), times
+
+
+def _rows_of_part(partial: Partial, times: I64 | None, part: ChunkPart) -> tuple[Partial, I64 | None]:
+    rows = rows_of_refs(partial.frame.refs[0])
+    idx = np.flatnonzero((rows >= part.lower_row) & (rows < part.upper_row))
+    return partial.take(idx), None if times is None else times[idx]
 
 
 def _collect(

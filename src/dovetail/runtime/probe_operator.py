@@ -76,7 +76,9 @@ class ProbeOperator:
             return
         wanted_rows = int(np.count_nonzero(np.bitwise_or.reduce(partial.bits)))
         count = StepCount(node.id, hop, len(partial.codes), 0, wanted_rows)
-        self._report.steps.append(count)
+        if node.step.before_batch is None:
+            # What a fill joins is not what new rows meet: planners shall not learn from it.
+            self._report.steps.append(count)
         try:
             members, bounds = _bounds_of(node)
             demands = _Demands(members, bounds, self.selection_bits(node.step.target, node.legs))
@@ -112,8 +114,12 @@ class ProbeOperator:
         confirm = self._confirmation(node)
         last = len(snapshot.metas) if node.step.visibility is Visibility.UP_TO_NOW else snapshot.current_from
         first_batch = min(self._complete_from[leg.query] for leg in node.legs)
+        before_batch = node.step.before_batch
         for ordinal in range(last):
-            if snapshot.metas[ordinal].lower_batch < first_batch:
+            meta = snapshot.metas[ordinal]
+            if meta.lower_batch < first_batch:
+                continue
+            if before_batch is not None and meta.upper_batch >= before_batch:
                 continue
             for stored in self._stored(node, snapshot, ordinal, demands):
                 for pairs in match_pairs(rows, stored, demands.bounds, max_pairs=self._task.max_pairs):

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from dovetail.core.errors import EvaluationError
 from dovetail.kernels.evaluate import evaluate
+from dovetail.plan.fill import filled_by
 from dovetail.plan.probe_tree import Emit
 from dovetail.query.output_names import unique_names
 from dovetail.runtime.batch_task import BatchTask
@@ -114,7 +115,7 @@ class ResultSink:
         columns = {name: table.column(name).chunk(0) for name in table.column_names}
         store = self._task.plan.store(store_id)
         times = times_of(columns[store.event_time]) if store.event_time is not None else None
-        self._writer.write(store, columns, times, self._next_split)
+        self._writer.write(store, columns, times, self._next_split, is_counted=query != filled_by(store_id))
         self._next_split += 1
 
     def _write(self, query: str) -> None:

@@ -16,12 +16,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dovetail.core.errors import EvaluationError
+from dovetail.kernels.arrow_types import arrow_type
 from dovetail.kernels.evaluate import evaluate_mask
 from dovetail.kernels.gather_rows import Gatherer, gather_fixed, make_refs
 from dovetail.kernels.hash_keys import CodeRange
 from dovetail.kernels.match_pairs import ALL_PASS, NONE_PASS
+from dovetail.kernels.select_rows import Mask, any_of
 from dovetail.plan.store_plan import IndexPlan, StorePlan
-from dovetail.query.expression import TRUE, Expression, columns_of
+from dovetail.query.expression import TRUE, Call, Column, Expression, columns_of
 from dovetail.runtime.build_index import build_index
 from dovetail.store.bucket_file import Bucket, BucketIndex, BucketMeta
 
@@ -55,14 +57,31 @@ class MappedBucket:
             return ALL_PASS
         name = str(selection)
         if name not in self._place_by_selection:
-            if not {column.name for column in columns_of(selection)} <= set(self.meta.columns):
+            mask = self._mask(selection, timezone)
+            if mask is None:
                 return NONE_PASS
-            mask = evaluate_mask(
-                selection, lambda column: self.file.column(column.name), self.meta.rows, timezone=timezone
-            )
             self._place_by_selection[name] = len(self.words) * 64
             self.words.append(mask.astype(np.uint64))
         return self._place_by_selection[name]
+
+    def _mask(self, selection: Expression, timezone: str) -> Mask | None:
+        """The rows that pass; None where the bucket cannot tell.
+
+        Of one or the other it tells what it can: a join that is kept for several users wants the rows of each, and a
+        user younger than the bucket must not hide those of an older one.
+        """
+        place = self._place_by_selection.get(str(selection))
+        if place is not None:
+            stored: Mask = (self.words[place // 64] >> np.uint64(place % 64)) & np.uint64(1) != 0
+            return stored
+        if {column.name for column in columns_of(selection)} <= set(self.meta.columns):
+            return evaluate_mask(
+                selection, lambda column: self.file.column(column.name), self.meta.rows, timezone=timezone
+            )
+        if not (isinstance(selection, Call) and selection.function == "or"):
+            return None
+        masks = [mask for part in selection.args if (mask := self._mask(part, timezone)) is not None]
+        return any_of(masks, self.meta.rows) if masks else None
 
 
 _mapped_buckets: dict[str, MappedBucket] = {}
@@ -147,8 +166,12 @@ class StoreSnapshot:
             self._entries[key] = Entries(bucket, ordinal, found, codes.slice_of(found.codes))
         return self._entries[key]
 
-    def column(self, name: str, refs: U64) -> pa.Array:
+    def column(self, column: Column, refs: U64) -> pa.Array:
+        """The values of a column of the store; NULL in rows of buckets that lack it."""
+        name = column.name
         if name not in self._gatherer_by_column:
+            if not any(name in meta.columns for meta in self.metas):
+                return pa.nulls(len(refs), arrow_type(column.type, self._timezone))
             self._gatherer_by_column[name] = Gatherer(
                 [bucket.file.column(name) if name in bucket.meta.columns else None for bucket in self._buckets]
             )

@@ -13,6 +13,7 @@ from dovetail.core.errors import EvaluationError
 from dovetail.kernels.evaluate import evaluate_mask
 from dovetail.kernels.select_rows import Mask, any_of, pack_masks
 from dovetail.plan.affected_queries import queries_of_index, queries_of_selection, selections_of_queries
+from dovetail.plan.fill import filled_by
 from dovetail.plan.store_plan import IndexPlan, StorePlan
 from dovetail.query.expression import TRUE
 from dovetail.runtime.batch_task import BatchTask
@@ -34,15 +35,23 @@ class StoreWriter:
         self.written: list[BucketMeta] = []
 
     def write(
-        self, store: StorePlan, columns: dict[str, pa.Array], times: npt.NDArray[np.int64] | None, split: int
+        self,
+        store: StorePlan,
+        columns: dict[str, pa.Array],
+        times: npt.NDArray[np.int64] | None,
+        split: int,
+        *,
+        is_counted: bool = True,
     ) -> None:
+        """`is_counted` is False for rows that are older than the batch: statistics speak of new ones."""
         length = len(next(iter(columns.values())))
-        masks = self._selection_masks(store, columns, length)
-        self.report.selections += [
-            SelectionCount(store.id, selection, length, int(np.count_nonzero(mask)))
-            for selection, mask in masks.items()
-        ]
-        self.report.query_sets += sample_query_sets(store, masks, length)
+        masks = self._selection_masks(store, columns, length, set() if is_counted else {filled_by(store.id)})
+        if is_counted:
+            self.report.selections += [
+                SelectionCount(store.id, selection, length, int(np.count_nonzero(mask)))
+                for selection, mask in masks.items()
+            ]
+            self.report.query_sets += sample_query_sets(store, masks, length)
         if not store.keeps_all:
             wanted = any_of(list(masks.values()), length)
             kept = int(wanted.sum())
@@ -55,8 +64,9 @@ class StoreWriter:
         if length == 0:
             return
         indexes = self._indexes(store, columns, masks, length)
-        group_count = self._task.plan.placement.group_count
-        self.report.keys += [count_keys(store.id, name, index.codes, group_count) for name, index in indexes.items()]
+        if is_counted:
+            group_count = self._task.plan.placement.group_count
+            self.report.keys += [count_keys(store.id, name, ix.codes, group_count) for name, ix in indexes.items()]
         content = BucketContent(
             columns={name: columns[name] for name in store.columns},
             selection_words=pack_masks(list(masks.values()), length),
@@ -66,7 +76,9 @@ class StoreWriter:
         )
         self.written.append(self._write(store, content, tuple(masks), split))
 
-    def _selection_masks(self, store: StorePlan, columns: dict[str, pa.Array], length: int) -> dict[str, Mask]:
+    def _selection_masks(
+        self, store: StorePlan, columns: dict[str, pa.Array], length: int, writers: set[str]
+    ) -> dict[str, Mask]:
         """By selection; one that fails is left out, so that nobody takes its rows for refused ones later."""
         masks = {}
         for selection in store.tested_selections:
@@ -75,7 +87,7 @@ class StoreWriter:
                     selection, lambda column: columns[column.name], length, timezone=self._task.timezone
                 )
             except EvaluationError as error:
-                self.report.fail(queries_of_selection(self._task.plan, store.id, selection), error)
+                self.report.fail(queries_of_selection(self._task.plan, store.id, selection) | writers, error)
         return masks
 
     def _indexes(

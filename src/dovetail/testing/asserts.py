@@ -20,7 +20,7 @@ from dovetail.testing.cases import (
 )
 from dovetail.testing.local_session import LocalSession
 from dovetail.testing.oracle import Answers, DuckDbOracle, answers_of_table
-from dovetail.testing.random_plans import random_decisions
+from dovetail.testing.random_plans import random_decisions, random_fills
 
 SHRINK_SECONDS = 60.0
 MEMORY_DIR = "/dev/shm"  # noqa: S108  # each case makes its own private folder in it
@@ -74,6 +74,7 @@ def open_session(case: EngineCase, checkpoint_dir: Path | str, **options: Any) -
         max_pairs=case.max_pairs,
         piece_bytes=case.piece_bytes,
         decide=None if case.plan_seed is None else random_decisions(case.plan_seed),
+        fill_policy=None if case.plan_seed is None else random_fills(case.plan_seed),
         rows_per_chunk=3,
         **options,
     )

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dovetail.engine.engine import Engine
+from dovetail.engine.fill_intermediates import FillPolicy
 from dovetail.engine.options import make_options
 from dovetail.engine.registry import QueryRecord
 from dovetail.frontend.durations import parse_duration
@@ -43,6 +44,7 @@ class LocalSession:
         faults: Faults | None = None,
         rows_per_chunk: int | None = None,
         decide: Decide | None = None,
+        fill_policy: FillPolicy | None = None,
         **options: Any,
     ) -> None:
         self._faults = faults or Faults()
@@ -55,6 +57,7 @@ class LocalSession:
             decide=decide,
             # The same plans on every machine.
             units=DEFAULT_UNIT_COSTS,
+            fill_policy=fill_policy,
         )
         self._last: tuple[dict[str, pa.Table], int] | None = None
         self._query_ids: dict[str, str] = {record.name: record.id for record in self.engine.records()}

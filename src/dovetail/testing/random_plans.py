@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from random import Random
 
+from dovetail.engine.fill_intermediates import FillPolicy
 from dovetail.optimizer.choose_probe_orders import edges_between
 from dovetail.optimizer.decide import Decide, Decisions, intermediates_of
 from dovetail.optimizer.live_query import LiveQuery, store_of
@@ -13,16 +14,17 @@ from dovetail.optimizer.materialize import foldable_subsets, starts_of
 from dovetail.query.stream import Stream
 from dovetail.stats.catalog import StatsCatalog
 
-BATCHES_PER_PLAN = 3
+BATCHES_PER_PLAN = (2, 3, 5)
 
 
 def random_decisions(seed: int) -> Decide:
     """Any order without cross products, any ranks, any subset of the joins that could be kept."""
+    batches_per_plan = Random(seed).choice(BATCHES_PER_PLAN)
 
     def decide(
         queries: tuple[LiveQuery, ...], streams: Mapping[str, Stream], _stats: StatsCatalog, batch: int
     ) -> Decisions:
-        rng = Random(f"{seed} {batch // BATCHES_PER_PLAN}")
+        rng = Random(f"{seed} {batch // batches_per_plan}")
         orders = {
             (live.id, relation.alias): _order(rng, live, relation.alias)
             for live in queries
@@ -44,6 +46,13 @@ def random_decisions(seed: int) -> Decide:
         return Decisions(orders, intermediates_of(chosen, streams), rank_order)
 
     return decide
+
+
+def random_fills(seed: int) -> FillPolicy:
+    """Fills wherever there is something to fill, mostly so few rows at a time that they take several batches."""
+    rng = Random(f"{seed} fills")
+    should_fill = rng.random() < 0.9
+    return FillPolicy(lambda _cost: should_fill, rows_a_batch=rng.choice([2, 4, 8, 1000]))
 
 
 def _order(rng: Random, live: LiveQuery, start: str) -> tuple[str, ...]:
