@@ -40,9 +40,7 @@ def plan_queries(
     trees = share_probe_prefixes(running, stats or StatsCatalog(), folds, decisions.orders)
     # Stores are indexed for what will probe them, too: an index is cheap on arrival and dear afterwards.
     later = share_probe_prefixes(running, stats or StatsCatalog(), later_folds, decisions.orders) if later_folds else ()
-    filled = [
-        (query, kept.fill) for query, kept in zip(maintaining, decisions.intermediates, strict=True) if kept.fill
-    ]
+    filled = [(query, kept.fill) for query, kept in zip(maintaining, decisions.intermediates, strict=True) if kept.fill]
     fills = tuple(plan_fill(query, source, stats or StatsCatalog(), decisions.orders) for query, source in filled)
     filling = tuple(filling_query(query) for query, _ in filled)
     return SharedPlan(
