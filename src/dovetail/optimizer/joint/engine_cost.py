@@ -79,15 +79,17 @@ class EngineCost:
             self._stored_rows_by_join[join] = rows
         return rows
 
-    def step_cost(self, step: Step) -> float:
-        units = self.units
+    def probing_rows(self, step: Step) -> float:
+        """Rows, or partial results, that are looked up a batch."""
         if step.joined.is_base:
             # New rows are read where they were stored, and only those that go on into the result are looked up.
-            probing = self._batch_rows(step.start) * self._share(step.start, step.result)
-            shipped = 0.0
-        else:
-            probing = self.new_rows(step.start, step.joined)
-            shipped = probing
+            return self._batch_rows(step.start) * self._share(step.start, step.result)
+        return self.new_rows(step.start, step.joined)
+
+    def step_cost(self, step: Step) -> float:
+        units = self.units
+        probing = self.probing_rows(step)
+        shipped = 0.0 if step.joined.is_base else probing
         buckets = self.statistics.buckets
         return (
             (units.probed + units.searched * buckets) * probing
