@@ -38,13 +38,20 @@ def settle_intermediates(
     return tuple(settled)
 
 
-def _settled(
+def held_since(
     use: Use, live: LiveQuery, kept: KeptIntermediate, streams: Mapping[str, Stream], state: EngineState
-) -> Use:
+) -> int:
+    """The first batch from which on the store held all that the query needs of it; `state.batch` if none yet."""
     folded = fold(live, [Part(use.aliases, kept.intermediate)], streams)
     history = state.histories.get(kept.intermediate.id, StoreHistory())
     relation = folded.query.relation(folded.folded[0].alias)
-    since = kept_since(folded, relation, kept.intermediate.event_time, history, state.batch)
+    return kept_since(folded, relation, kept.intermediate.event_time, history, state.batch)
+
+
+def _settled(
+    use: Use, live: LiveQuery, kept: KeptIntermediate, streams: Mapping[str, Stream], state: EngineState
+) -> Use:
+    since = held_since(use, live, kept, streams, state)
     # Older rows than these are not in the store, or are in it though the query may not use them.
     lower, upper = min(live.complete_from, kept.complete_from), max(live.complete_from, since)
     starts = tuple(

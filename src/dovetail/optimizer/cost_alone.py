@@ -6,40 +6,38 @@ Selections count as its own then: stores and steps hold what it wants itself, no
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection
 
-from dovetail.optimizer.decide_jointly import JointOptions, decide_jointly, joint_view
+from dovetail.optimizer.decide_jointly import JointOptions, joint_view, wanted_ranks
 from dovetail.optimizer.joint.flow import build_flow
 from dovetail.optimizer.joint.greedy import choose_greedily
 from dovetail.optimizer.joint.plan import JointPlan, ProbePath
 from dovetail.optimizer.joint.problem import SubJoin
+from dovetail.optimizer.joint.solve import solve
 from dovetail.optimizer.joint_view import JointView, NamedQuery
 from dovetail.optimizer.share_costs import plan_cost
-from dovetail.query.stream import Stream
 from dovetail.stats.catalog import StatsCatalog
 
 BUDGET_S = 0.5
-"""For one query; a plan for so few joins is mostly proven best within a twentieth of it."""
-WHOLE_BUDGET_S = 3.0
-"""For all queries of a session."""
+"""A plan for one query is mostly proven best within a twentieth of it, and then it is the same every time."""
 
 
 def costs_alone(
-    view: JointView, plan: JointPlan, streams: Mapping[str, Stream], stats: StatsCatalog
+    view: JointView, plan: JointPlan, stats: StatsCatalog, only_for: Collection[str] | None = None
 ) -> dict[str, float]:
-    """Seconds a batch by query."""
-    budget_s = min(BUDGET_S, WHOLE_BUDGET_S / max(len(view.queries), 1))
-    options = JointOptions(budget_s, view.may_materialize, view.storage_budget, view.cost_model.units)
-    return {named.live.id: _cost_alone(named, plan, streams, stats, options) for named in view.queries}
+    """Seconds a batch by query, for all queries of the view or some."""
+    asked = [named for named in view.queries if only_for is None or named.live.id in only_for]
+    options = JointOptions(BUDGET_S, view.may_materialize, view.storage_budget, view.cost_model.units)
+    return {named.live.id: _cost_alone(named, part_of(plan, named.live.id), stats, options) for named in asked}
 
 
-def _cost_alone(
-    named: NamedQuery, plan: JointPlan, streams: Mapping[str, Stream], stats: StatsCatalog, options: JointOptions
-) -> float:
+def _cost_alone(named: NamedQuery, part: JointPlan, stats: StatsCatalog, options: JointOptions) -> float:
     alone = joint_view((named.live,), stats, options)
-    as_now = plan_cost(alone.cost_model, part_of(plan, named.live.id))
-    if options.may_materialize and named.graph.may_materialize and named.graph.intermediates:
-        return min(as_now, decide_jointly((named.live,), streams, stats, options).cost)
+    as_now = plan_cost(alone.cost_model, part)
+    can_keep = options.may_materialize and named.graph.may_materialize and named.graph.intermediates
+    rank_order = wanted_ranks(alone, part, options) if can_keep else ()
+    if rank_order:
+        return min(as_now, solve(alone.problem(rank_order), options.budget_s, part).plan.cost)
     # Without intermediates starts have no step in common, so the cheapest path of each is the best plan.
     return min(as_now, choose_greedily(build_flow(alone.problem(()))).total())
 

@@ -54,9 +54,7 @@ class RunningForms:
     folds_by_store: Mapping[str, IntermediateFolds]
 
 
-def running_forms(
-    queries: tuple[LiveQuery, ...], streams: Mapping[str, Stream], decisions: Decisions
-) -> RunningForms:
+def running_forms(queries: tuple[LiveQuery, ...], streams: Mapping[str, Stream], decisions: Decisions) -> RunningForms:
     queries = tuple(replace(live, rank_order=decisions.rank_order) for live in queries)
     query_by_id = {live.id: live for live in queries}
     maintaining = tuple(maintaining_query(kept, query_by_id, streams) for kept in decisions.intermediates)

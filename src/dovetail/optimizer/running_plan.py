@@ -24,7 +24,7 @@ from dovetail.query.stream import Stream
 from dovetail.stats.catalog import StatsCatalog
 
 Taker = tuple[str, int]
-"""Who goes through a probe tree, as its legs name it: a query (or what maintains a store), and the number of a start."""
+"""Who goes through a probe tree, as its legs name it: a query or what maintains a store, and the number of a start."""
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,7 @@ def _upkeep(
         named = named_by_id[use.query]
         relations = {member_alias(place): named.relation_by_alias[alias] for place, alias in enumerate(use.aliases)}
         paths = (
-            _path(named, [SubJoin((relations[alias],)) for alias in orders[owner, member]])
-            for member in relations
+            _path(named, [SubJoin((relations[alias],)) for alias in orders[owner, member]]) for member in relations
         )
         yield use, Intermediate(named.graph.join.within(relations.values()), tuple(paths))
 

@@ -60,8 +60,10 @@ class UpkeepCost:
 
 @dataclass(frozen=True)
 class QueryCost:
+    """`alone_s` is None where nobody asked for it."""
+
     query: str
-    alone_s: float
+    alone_s: float | None
     share_s: float
 
 
@@ -74,24 +76,35 @@ class CostBook:
     queries: tuple[QueryCost, ...]
 
     def __post_init__(self) -> None:
-        if not all(each.users for each in (*self.steps, *self.upkeep)):
+        if not all(each.users for each in self.parts):
             raise ValueError("every step and every intermediate is somebody's")
         shares = math.fsum(each.share_s for each in self.queries)
         if not math.isclose(shares, self.total_s, rel_tol=TOLERANCE, abs_tol=TOLERANCE):
             raise ValueError(f"the shares add up to {shares}, the plan costs {self.total_s}")
 
+    @property
+    def parts(self) -> tuple[StepCost | UpkeepCost, ...]:
+        """All that is paid, each once."""
+        return (*self.steps, *self.upkeep)
+
     @cached_property
     def total_s(self) -> float:
-        return math.fsum(each.cost_s for each in (*self.steps, *self.upkeep))
+        return math.fsum(each.cost_s for each in self.parts)
 
     @cached_property
-    def alone_s(self) -> float:
+    def alone_s(self) -> float | None:
         """All queries one by one, nothing shared."""
-        return math.fsum(each.alone_s for each in self.queries)
+        known = [each.alone_s for each in self.queries if each.alone_s is not None]
+        return math.fsum(known) if len(known) == len(self.queries) else None
 
     @property
-    def saving_s(self) -> float:
-        return self.alone_s - self.total_s
+    def saving_s(self) -> float | None:
+        """Negative if sharing costs more than it saves."""
+        # Sums in another order differ in their last digits, which is no saving.
+        if self.alone_s is None:
+            return None
+        is_same = math.isclose(self.alone_s, self.total_s, rel_tol=TOLERANCE)
+        return 0.0 if is_same else self.alone_s - self.total_s
 
     @cached_property
     def cost_by_step(self) -> dict[Step, StepCost]:
@@ -135,10 +148,11 @@ def share_costs(
     steps = tuple(_step_cost(step, users_by_step[step], model) for step in plan.steps())
     upkeep = tuple(_upkeep_cost(kept.join, users_by_join[kept.join], model) for kept in plan.intermediates)
     shares: dict[str, list[float]] = {each.query: [] for each in plan.queries}
-    for cost in (*steps, *upkeep):
+    parts: tuple[StepCost | UpkeepCost, ...] = (*steps, *upkeep)
+    for cost in parts:
         for query in cost.users:
             shares[query].append(cost.share_s)
-    queries = tuple(QueryCost(name, alone_s_by_query[name], math.fsum(own)) for name, own in shares.items())
+    queries = tuple(QueryCost(name, alone_s_by_query.get(name), math.fsum(own)) for name, own in shares.items())
     return CostBook(steps, upkeep, queries)
 
 
@@ -180,5 +194,5 @@ def _upkeep_cost(join: SubJoin, users: set[str], model: EngineCost) -> UpkeepCos
     return UpkeepCost(join, model.upkeep_cost(join), model.stored_rows(join), model.stored(join), tuple(sorted(users)))
 
 
-def _ms(seconds: float) -> str:
-    return f"{seconds * 1e3:.6g} ms"
+def _ms(seconds: float | None) -> str:
+    return "unknown" if seconds is None else f"{seconds * 1e3:.6g} ms"
