@@ -116,7 +116,7 @@ class CostBook:
 
     def text_tree(self) -> TextTree:
         steps = [
-            f"{each.step}: {_ms(each.cost_s)}, {each.probing_rows:.6g} rows find {each.found_rows:.6g}; "
+            f"{each.step} by {', '.join(map(str, each.step.crossing))}: {_ms(each.cost_s)}, {each.probing_rows:.6g} rows find {each.found_rows:.6g}; "
             f"{', '.join(each.users)}"
             for each in self.steps
         ]
