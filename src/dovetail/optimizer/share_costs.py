@@ -115,11 +115,7 @@ class CostBook:
         return {each.query: each for each in self.queries}
 
     def text_tree(self) -> TextTree:
-        steps = [
-            f"{each.step} by {', '.join(map(str, each.step.crossing))}: {_ms(each.cost_s)}, {each.probing_rows:.6g} rows find {each.found_rows:.6g}; "
-            f"{', '.join(each.users)}"
-            for each in self.steps
-        ]
+        steps = map(_step_text, self.steps)
         upkeep = [f"keep {each.join}: {_ms(each.cost_s)}; {', '.join(each.users)}" for each in self.upkeep]
         queries = [f"{each.query}: alone {_ms(each.alone_s)}, share {_ms(each.share_s)}" for each in self.queries]
         return TextTree(
@@ -196,3 +192,9 @@ def _upkeep_cost(join: SubJoin, users: set[str], model: EngineCost) -> UpkeepCos
 
 def _ms(seconds: float | None) -> str:
     return "unknown" if seconds is None else f"{seconds * 1e3:.6g} ms"
+
+
+def _step_text(cost: StepCost) -> str:
+    keys = ", ".join(map(str, cost.step.crossing))
+    rows = f"{cost.probing_rows:.6g} rows find {cost.found_rows:.6g}"
+    return f"{cost.step} by {keys}: {_ms(cost.cost_s)}, {rows}; {', '.join(cost.users)}"
