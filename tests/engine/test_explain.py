@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from dovetail.core.errors import SessionError
+from dovetail.engine import explain_records
 from dovetail.engine.describe_plan import PlanDescriber
 from dovetail.engine.explain import explain_plan, explain_query
 from dovetail.optimizer.materialize import maintained_by
@@ -269,6 +271,13 @@ def test_long_lists_are_cut_in_text_only(open_abc: Open) -> None:
     assert "4 more queries" in text
     assert "4 more selections" in text
     assert "and 6 more" in text
+
+
+def test_every_key_of_the_json_form_is_documented() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "explain.md").read_text(encoding="utf-8")
+    records = [each for each in vars(explain_records).values() if isinstance(each, type) and is_dataclass(each)]
+    names = {field.name for record in records for field in fields(record)}
+    assert sorted(name for name in names if f"`{name}`" not in page and f'"{name}"' not in page) == []
 
 
 def numbers_of(record: Any) -> Iterator[float]:

@@ -109,10 +109,10 @@ def nested() -> tuple[JointView, JointPlan]:
             joined = result
         return ProbePath(stores[0], tuple(steps))
 
-    own = QueryPaths("q", (path("r", "stu"), path("s", "r", "tu"), path("t", "u", "s", "r"), path("u", "t", "s", "r")))
+    paths = (path("r", "stu"), path("s", "r", "t", "u"), path("t", "u", "s", "r"), path("u", "t", "s", "r"))
     large = Intermediate(join.within("stu"), (path("s", "tu"), path("t", "u", "s"), path("u", "t", "s")))
     small = Intermediate(join.within("tu"), (path("t", "u"), path("u", "t")))
-    return view, JointPlan((own,), (large, small), (), 0.0)
+    return view, JointPlan((QueryPaths("q", paths),), (large, small), (), 0.0)
 
 
 def test_who_uses_an_intermediate_uses_what_maintains_it() -> None:
