@@ -5,13 +5,13 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, overload
 
 from pyspark.sql import DataFrame, SparkSession
 
 from dovetail.core.errors import QueryError, SessionError, StreamError
 from dovetail.engine.engine import Engine
-from dovetail.engine.explain import explain_plan, explain_query
+from dovetail.engine.explain import ExplainFormat, explain_plan, explain_query
 from dovetail.engine.options import make_options
 from dovetail.engine.registry import QueryState
 from dovetail.frontend.durations import DurationError, parse_duration
@@ -77,9 +77,17 @@ class Query:
         output, files = self._engine.compiled(self.id).output, self._engine.results(self.id)
         return read_results(self._spark, self._engine.root, output, files)
 
-    def explain(self) -> str:
-        """The query's path through the shared plan, and with whom it shares each part."""
-        return explain_query(self._engine, self.id)
+    @overload
+    def explain(self, format: Literal["text"] = "text") -> str: ...
+    @overload
+    def explain(self, format: Literal["json"]) -> dict[str, Any]: ...
+
+    def explain(self, format: ExplainFormat = "text") -> str | dict[str, Any]:  # noqa: A002 - as users call it
+        """The query's paths through the shared plan, with whom it shares each, and what it costs (docs/explain.md).
+
+        «json» gives the same as a dictionary that `json.dumps` takes.
+        """
+        return explain_query(self._engine, self.id, format)
 
     def __repr__(self) -> str:
         status = self.status
@@ -189,9 +197,17 @@ class Session:
         """Figures of the last committed batch: per stream, query, store and hop."""
         return self._engine.progress
 
-    def explain(self) -> str:
-        """The shared plan of all queries."""
-        return explain_plan(self._engine)
+    @overload
+    def explain(self, format: Literal["text"] = "text") -> str: ...
+    @overload
+    def explain(self, format: Literal["json"]) -> dict[str, Any]: ...
+
+    def explain(self, format: ExplainFormat = "text") -> str | dict[str, Any]:  # noqa: A002 - as users call it
+        """The shared plan of all queries, expected and observed rows, costs, and its last change (docs/explain.md).
+
+        «json» gives the same as a dictionary that `json.dumps` takes.
+        """
+        return explain_plan(self._engine, format)
 
     def vacuum(self, *, dry_run: bool = True, retention: str = "1 hour") -> VacuumReport:
         """Remove files that retries and crashes left behind; a dry run only lists them."""

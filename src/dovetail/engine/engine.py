@@ -195,10 +195,24 @@ class Engine:
         return self._state.batch
 
     def plan(self) -> tuple[SharedPlan, tuple[LiveQuery, ...]]:
-        """The plan as the next batch would use it, for explain."""
+        """The plan as the next batch would use it."""
+        planned = self.planned()
+        return planned.plan, planned.queries
+
+    def planned(self) -> Planned:
+        """The plan as the next batch would use it, and what it was made of."""
         with self._lock:
-            planned = self._plan_for(self._apply_changes(self._state, self._state.batch + 1))[1]
-            return planned.plan, planned.queries
+            return self._plan_for(self._apply_changes(self._state, self._state.batch + 1))[1]
+
+    @property
+    def state(self) -> EngineState:
+        """As the last committed batch left it."""
+        return self._state
+
+    @property
+    def unit_costs(self) -> UnitCosts:
+        """What plans are priced by."""
+        return self._planner.joint.units
 
     @property
     def plan_changes(self) -> tuple[PlanChange, ...]:

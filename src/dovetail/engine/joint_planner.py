@@ -53,7 +53,7 @@ class JointPlanner:
 
     def __init__(self, options: EngineOptions, units: UnitCosts) -> None:
         self._options = options
-        self._units = units
+        self.units = units
         self.current: JointDecision | None = None
         self._asked: tuple[tuple[str, ...], StatsCatalog] | None = None
         self._asking: _Asking | None = None
@@ -87,7 +87,7 @@ class JointPlanner:
             budget_s=BACKGROUND_BUDGET_S if is_background else INLINE_BUDGET_S,
             may_materialize=self._options.keep_intermediates == "by cost",
             storage_budget=self._options.storage_budget,
-            units=self._units,
+            units=self.units,
             partitions=self._options.partitions,
         )
         is_from_scratch = self._asked is None or self._asked[1] is not stats

@@ -67,7 +67,7 @@ def decide_jointly(
     deadline = time.perf_counter() + options.budget_s
     view = joint_view(queries, stats, options)
     greedy = view.plan_of(greedy_orders(queries, stats))
-    rank_order = _rank_order(view, greedy, options)
+    rank_order = wanted_ranks(view, greedy, options)
     problem = view.problem(rank_order)
     plan = solve(problem, deadline - time.perf_counter(), *_starts(greedy, known)).plan
     if known is not None and known.decisions.rank_order != rank_order:
@@ -139,11 +139,11 @@ def _decision(
     return JointDecision(view.decisions(plan, rank_order, streams), plan, view, greedy_cost)
 
 
-def _rank_order(view: JointView, greedy: JointPlan, options: JointOptions) -> tuple[str, ...]:
+def wanted_ranks(view: JointView, known: JointPlan, options: JointOptions) -> tuple[str, ...]:
     """The ranks that allow most of what a plan without ranks would keep; () if it would keep nothing."""
     if not view.may_materialize:
         return ()
-    free = solve(view.problem(None), RANK_SHARE * options.budget_s, greedy).plan
+    free = solve(view.problem(None), RANK_SHARE * options.budget_s, known).plan
     store_by_relation = view.store_by_relation()
     rows = view.rows_by_store()
     wanted = [

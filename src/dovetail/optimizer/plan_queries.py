@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from dovetail.optimizer.decide import Decisions
 from dovetail.optimizer.derive_stores import IntermediateFolds, derive_stores
 from dovetail.optimizer.live_query import LiveQuery
 from dovetail.optimizer.materialize import Part, fold, maintaining_query
 from dovetail.optimizer.plan_fills import filling_query, plan_fill
-from dovetail.optimizer.share_probe_prefixes import share_probe_prefixes
+from dovetail.optimizer.share_probe_prefixes import Folds, share_probe_prefixes
 from dovetail.plan.shared_plan import Placement, SharedPlan
 from dovetail.query.stream import Stream
 from dovetail.stats.catalog import StatsCatalog
@@ -27,6 +27,39 @@ def plan_queries(
 ) -> SharedPlan:
     """A pure function of its arguments: a replayed batch plans the same."""
     decisions = decisions or Decisions()
+    stats = stats or StatsCatalog()
+    forms = running_forms(queries, streams, decisions)
+    trees = share_probe_prefixes(forms.running, stats, forms.folds, decisions.orders)
+    # Stores are indexed for what will probe them, too: an index is cheap on arrival and dear afterwards.
+    is_later = bool(forms.later_folds)
+    later = share_probe_prefixes(forms.running, stats, forms.later_folds, decisions.orders) if is_later else ()
+    maintaining = {live.into: live for live in forms.running if live.into is not None}
+    filled = [(maintaining[kept.intermediate.id], kept.fill) for kept in decisions.intermediates if kept.fill]
+    filling = tuple(filling_query(query) for query, _ in filled)
+    return SharedPlan(
+        epoch=epoch,
+        stores=derive_stores(forms.running, (*trees, *later), streams, forms.folds_by_store),
+        trees=trees,
+        placement=placement,
+        complete_from_by_query=tuple((live.id, live.complete_from) for live in (*forms.running, *filling)),
+        fills=tuple(plan_fill(query, source, stats, decisions.orders) for query, source in filled),
+    )
+
+
+@dataclass(frozen=True)
+class RunningForms:
+    """Queries as they run by decisions: with their ranks, and those that maintain intermediates behind them.
+
+    `folds` by query and start are what probes intermediates now, `later_folds` what will once it may.
+    """
+
+    running: tuple[LiveQuery, ...]
+    folds: Folds
+    later_folds: Folds
+    folds_by_store: Mapping[str, IntermediateFolds]
+
+
+def running_forms(queries: tuple[LiveQuery, ...], streams: Mapping[str, Stream], decisions: Decisions) -> RunningForms:
     queries = tuple(replace(live, rank_order=decisions.rank_order) for live in queries)
     query_by_id = {live.id: live for live in queries}
     maintaining = tuple(maintaining_query(kept, query_by_id, streams) for kept in decisions.intermediates)
@@ -42,20 +75,9 @@ def plan_queries(
                 parts.setdefault((use.query, start), []).append(part)
         forms = (fold(query_by_id[use.query], [Part(use.aliases, kept.intermediate)], streams) for use in kept.uses)
         folds_by_store[kept.intermediate.id] = IntermediateFolds(kept.intermediate, tuple(forms))
-    folds = {key: fold(query_by_id[key[0]], own, streams) for key, own in parts.items()}
-    later_folds = {key: fold(query_by_id[key[0]], own, streams) for key, own in later_parts.items()}
-    running = (*queries, *maintaining)
-    trees = share_probe_prefixes(running, stats or StatsCatalog(), folds, decisions.orders)
-    # Stores are indexed for what will probe them, too: an index is cheap on arrival and dear afterwards.
-    later = share_probe_prefixes(running, stats or StatsCatalog(), later_folds, decisions.orders) if later_folds else ()
-    filled = [(query, kept.fill) for query, kept in zip(maintaining, decisions.intermediates, strict=True) if kept.fill]
-    fills = tuple(plan_fill(query, source, stats or StatsCatalog(), decisions.orders) for query, source in filled)
-    filling = tuple(filling_query(query) for query, _ in filled)
-    return SharedPlan(
-        epoch=epoch,
-        stores=derive_stores(running, (*trees, *later), streams, folds_by_store),
-        trees=trees,
-        placement=placement,
-        complete_from_by_query=tuple((live.id, live.complete_from) for live in (*running, *filling)),
-        fills=fills,
+    return RunningForms(
+        (*queries, *maintaining),
+        {key: fold(query_by_id[key[0]], own, streams) for key, own in parts.items()},
+        {key: fold(query_by_id[key[0]], own, streams) for key, own in later_parts.items()},
+        folds_by_store,
     )

@@ -43,14 +43,7 @@ def share_probe_prefixes(
     queries: tuple[LiveQuery, ...], stats: StatsCatalog, folds: Folds | None = None, orders: Orders | None = None
 ) -> tuple[ProbeTree, ...]:
     """One tree per store whose new rows start a probe; `orders` say how, where somebody decided."""
-    roots: dict[str, _Trie] = {}
-    for live in queries:
-        for start, relation in enumerate(live.query.relations):
-            root = roots.setdefault(store_of(relation), _Trie())
-            key = (live.id, relation.alias)
-            form = (folds or {}).get(key, live)
-            order = _in_form((orders or {}).get(key), form)
-            _insert(root, form, order or _greedy_order(root, form, relation.alias, stats), start)
+    roots, _ = _grow(queries, stats, folds or {}, orders or {})
     return tuple(
         ProbeTree(
             store, tuple(root.legs), tuple(_frozen(child, step, store, 1) for step, child in root.children.items())
@@ -59,17 +52,32 @@ def share_probe_prefixes(
     )
 
 
+def taken_orders(
+    queries: tuple[LiveQuery, ...], stats: StatsCatalog, folds: Folds | None = None, orders: Orders | None = None
+) -> Orders:
+    """The orders by which the trees for the same arguments grow: where nobody decided, the greedy ones."""
+    return _grow(queries, stats, folds or {}, orders or {})[1]
+
+
 def greedy_orders(queries: tuple[LiveQuery, ...], stats: StatsCatalog) -> Orders:
     """The orders that are taken where nobody decided."""
+    return taken_orders(queries, stats)
+
+
+def _grow(
+    queries: tuple[LiveQuery, ...], stats: StatsCatalog, folds: Folds, orders: Orders
+) -> tuple[dict[str, _Trie], Orders]:
     roots: dict[str, _Trie] = {}
-    orders = {}
+    taken = {}
     for live in queries:
         for start, relation in enumerate(live.query.relations):
             root = roots.setdefault(store_of(relation), _Trie())
-            order = _greedy_order(root, live, relation.alias, stats)
-            orders[live.id, relation.alias] = order
-            _insert(root, live, order, start)
-    return orders
+            key = (live.id, relation.alias)
+            form = folds.get(key, live)
+            order = _in_form(orders.get(key), form) or _greedy_order(root, form, relation.alias, stats)
+            taken[key] = order
+            _insert(root, form, order, start)
+    return roots, taken
 
 
 def _in_form(order: tuple[str, ...] | None, form: LiveQuery) -> tuple[str, ...] | None:

@@ -79,15 +79,19 @@ class EngineCost:
             self._stored_rows_by_join[join] = rows
         return rows
 
+    def probing_rows(self, step: Step) -> float:
+        """Rows, or partial results, that are looked up a batch."""
+        if step.joined.is_base:
+            # New rows are read where they were stored, and only those that go on into the result are looked up.
+            return self._batch_rows(step.start) * self._share(step.start, step.result)
+        return self.new_rows(step.start, step.joined)
+
     def step_cost(self, step: Step) -> float:
         units, buckets, tasks = self.units, self.statistics.buckets, self.statistics.partitions
         pair_cost = units.found if step.target.is_base else units.found + units.tested
         cost = pair_cost * self.new_rows(step.start, step.result) + units.node * buckets * tasks
-        if step.joined.is_base:
-            # New rows are read where they were stored, and only those that go on into the result probe.
-            probing = self._batch_rows(step.start) * self._share(step.start, step.result)
-        else:
-            probing = self.new_rows(step.start, step.joined)
+        probing = self.probing_rows(step)
+        if not step.joined.is_base:
             # Every task sends what it found in a bucket to every task.
             cost += units.shipped * probing + units.message * buckets * tasks**2
         return cost + (units.probed + units.searched * buckets) * probing

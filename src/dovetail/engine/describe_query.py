@@ -1,0 +1,67 @@
+"""From the engine to the records of EXPLAIN for one query: its paths through the shared plan, and who shares them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from dovetail.engine.describe_plan import PlanDescriber
+from dovetail.engine.engine import Engine
+from dovetail.engine.explain_records import PathExplained, QueryExplained, SharedStep, SharedStore
+from dovetail.optimizer.live_query import LiveQuery, store_of
+from dovetail.plan.probe_tree import ProbeNode
+
+
+def describe_query(engine: Engine, query_id: str) -> QueryExplained:
+    record = engine.record(query_id)
+    plan = PlanDescriber.of(engine, alone_for=(query_id,))
+    live = plan.live_by_id.get(query_id)
+    kept = () if live is None else plan.planned.decisions.intermediates
+    return QueryExplained(
+        query=record.name,
+        sql=record.sql,
+        state=record.state.value,
+        error=record.error,
+        created_batch=record.created_batch,
+        complete_from=record.complete_from,
+        stores=() if live is None else tuple(_stores(plan, live)),
+        paths=() if live is None else tuple(_paths(plan, live)),
+        intermediates=tuple(
+            plan.intermediate(each, only_for=query_id)
+            for each in kept
+            if any(use.query == query_id for use in each.uses)
+        ),
+        cost=None if live is None else plan.query_cost(live),
+    )
+
+
+def _stores(plan: PlanDescriber, live: LiveQuery) -> Iterator[SharedStore]:
+    for tree in plan.plan.trees:
+        selections = dict.fromkeys(leg.selection for leg in tree.legs if leg.query == live.id)
+        if selections:
+            store = plan.store(plan.plan.store(tree.start), selections)
+            yield SharedStore(store, _others(store.queries, live))
+
+
+def _paths(plan: PlanDescriber, live: LiveQuery) -> Iterator[PathExplained]:
+    for number, relation in enumerate(live.query.relations):
+        store = store_of(relation)
+        (tree,) = (tree for tree in plan.plan.trees if tree.start == store)
+        steps: list[SharedStep] = []
+        path: tuple[str, ...] = (store,)
+        for node in _nodes_of(tree.children, live.id, number):
+            cost = plan.priced.cost_of(node)
+            step = plan.step(node, path, is_followed=False)
+            steps.append(SharedStep(step, _others(step.queries, live), cost.share_s * 1e3))
+            path = (*path, node.step.target)
+        yield PathExplained(relation.alias, store, tuple(steps))
+
+
+def _nodes_of(nodes: Iterable[ProbeNode], query: str, start: int) -> Iterator[ProbeNode]:
+    for node in nodes:
+        if any((leg.query, leg.start) == (query, start) for leg in node.legs):
+            yield node
+            yield from _nodes_of(node.children, query, start)
+
+
+def _others(names: Iterable[str], live: LiveQuery) -> tuple[str, ...]:
+    return tuple(name for name in names if name != live.name)
