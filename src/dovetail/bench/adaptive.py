@@ -1,9 +1,9 @@
-"""Suite `adaptive`: a chain of four whose data change at second 15, a static plan against one that adapts (CLASH Fig. 8).
+"""Suite `adaptive`: a chain of four whose data change at second 15, a static against an adaptive plan (CLASH Fig. 8).
 
 Event time drives everything: a batch is a second of it, and runs as soon as the one before has ended. The static plan
-is made from figures that are true until the change and that nothing observed overrides; the adaptive one follows what its
-batches show. Times are the median of the batches from second 22 on, when a window has passed since the change; rows
-are all partial and whole results that the hops of one batch found.
+is made from figures that are true until the change and that nothing observed overrides; the adaptive one follows what
+its batches show. Times are the median of the batches from second 22 on, when a window has passed since the change;
+rows are all partial and whole results that the hops of one batch found.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dovetail.bench.planners import planner_options
 from dovetail.bench.replay import Replay, StreamFolder, replay
 from dovetail.bench.workbench import Workbench
 
-DEFAULT_ROWS = 2_400_000
+DEFAULT_ROWS = 4_800_000
 QUICK_ROWS = 60_000
 QUICK_CHANGE_S, QUICK_SECONDS = 3, 12
 SETTLED_AFTER_S = 7

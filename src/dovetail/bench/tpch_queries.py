@@ -16,7 +16,7 @@ from dovetail.bench.peers_duckdb import DuckDbViews
 from dovetail.bench.tpch import COLUMNS_BY_TABLE, KEY_BY_TABLE
 
 SIZES = (3, 4)
-MAX_DRAWS = 10_000
+MAX_DRAWS = 2_000
 
 
 @dataclass(frozen=True)
