@@ -70,6 +70,13 @@ def test_drawn_queries_differ_are_connected_and_have_some_results_but_not_too_ma
         assert 0 < duckdb.number(f"SELECT count(*) FROM ({query.sql})") <= MAX_RESULTS
 
 
+def test_a_table_without_rows_is_in_no_query(files: TpchFiles) -> None:
+    selects = select_sql(files)
+    with DuckDbViews(selects | {"nation": f"{selects['nation']} WHERE false"}, threads=1) as duckdb:
+        queries = draw_queries(duckdb, MAX_RESULTS, 1, plain=5, overlapping=5)
+    assert all("nation" not in query.tables for query in queries)
+
+
 def test_overlapping_queries_take_a_join_from_a_plain_one(duckdb: DuckDbViews) -> None:
     queries = draw_queries(duckdb, MAX_RESULTS, 3, plain=5, overlapping=5)
     plain_joins = {join for query in queries[:5] for join in query.joins}
