@@ -63,6 +63,7 @@ TPCH_CASE: dict[str, Any] = {
     "joint_s": 10.0,
     "speedup": 4.0,
     "bytes_ratio": 5.5,
+    "rows_ratio": 6.0,
     "results": 7_000,
 }
 TPCH_MULTI: dict[str, Any] = {

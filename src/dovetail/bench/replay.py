@@ -52,6 +52,10 @@ class Replay:
         return sum(int(store["numBytes"]) for store in self.progress[-1]["stores"])
 
     @property
+    def state_rows(self) -> int:
+        return sum(int(store["numRows"]) for store in self.progress[-1]["stores"])
+
+    @property
     def matched_rows(self) -> tuple[int, ...]:
         """Per batch, the partial and whole results that its hops found."""
         return tuple(sum(int(hop["matchedRows"]) for hop in batch["hops"]) for batch in self.progress)

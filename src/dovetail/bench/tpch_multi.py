@@ -52,6 +52,7 @@ class QuerySet:
 class ModeRun:
     seconds: float
     state_bytes: int
+    state_rows: int
     matched_rows: int
     is_equal: bool
 
@@ -113,9 +114,11 @@ def _compare(bench: Workbench, case: QuerySet) -> dict[str, object]:
     return {
         **{f"{mode}_s": round(best[mode].seconds, 3) for mode in MODES},
         **{f"{mode}_bytes": best[mode].state_bytes for mode in MODES},
+        **{f"{mode}_rows": best[mode].state_rows for mode in MODES},
         **{f"{mode}_matched_rows": best[mode].matched_rows for mode in MODES},
         "speedup": round(best["independent"].seconds / best["joint"].seconds, 2),
         "bytes_ratio": round(best["independent"].state_bytes / best["joint"].state_bytes, 2),
+        "rows_ratio": round(best["independent"].state_rows / best["joint"].state_rows, 2),
         "results": sum(answer.row_count for answer in case.expected.values()),
         "results_equal": all(run.is_equal for run in all_runs),
         "spread": {mode: sorted(round(run.seconds, 3) for run in runs) for mode, runs in runs_by_mode.items()},
@@ -131,6 +134,7 @@ def _run_mode(bench: Workbench, case: QuerySet, mode: str) -> ModeRun:
     return ModeRun(
         seconds=sum(each.seconds for each in replays),
         state_bytes=sum(each.state_bytes for each in replays),
+        state_rows=sum(each.state_rows for each in replays),
         matched_rows=sum(sum(each.matched_rows) for each in replays),
         is_equal=_is_equal(bench, f"Dovetail, {mode}", case, answers),
     )
