@@ -46,6 +46,40 @@ QUERIES: dict[str, Any] = {
     "results_equal": False,
     **CIRCUMSTANCES,
 }
+ADAPTIVE_CASE: dict[str, Any] = {
+    "static_s": 4.0,
+    "adaptive_s": 0.4,
+    "ratio": 10.0,
+    "static_peak_rows": 4_000_000,
+    "adaptive_peak_rows": 4_000_000,
+    "static_settled_rows": 4_000_000,
+    "adaptive_settled_rows": 12,
+    "rows_per_second": {"r": 20_000, "s": 20_000, "t": 20_000, "u": 20_000},
+}
+ADAPTIVE: dict[str, Any] = {"suite": "adaptive", **ADAPTIVE_CASE, "b": ADAPTIVE_CASE, **CIRCUMSTANCES}
+TPCH_CASE: dict[str, Any] = {
+    "independent_s": 40.0,
+    "shared_s": 12.0,
+    "joint_s": 10.0,
+    "speedup": 4.0,
+    "bytes_ratio": 5.5,
+    "rows_ratio": 6.0,
+    "results": 7_000,
+}
+TPCH_MULTI: dict[str, Any] = {
+    "suite": "tpch-multi",
+    "scale": 0.1,
+    "rows": 866_602,
+    "five": {**TPCH_CASE, "spark_s": None, "spark_stopped_after_s": 300.0, "spark_done_share": 0.25},
+    "ten": TPCH_CASE,
+    **CIRCUMSTANCES,
+}
+TREE: dict[str, Any] = {"rows_shipped": 1_000, "rows_stored": 2_000, "seconds": 0.5}
+MATERIALIZE: dict[str, Any] = {
+    "suite": "materialize",
+    "cases": {"Q3": {"flat": TREE, "left_deep": {**TREE, "rows_shipped": 400}, "optimized": TREE}},
+    **CIRCUMSTANCES,
+}
 
 
 def _values(figures: dict[str, Any]) -> dict[str, str]:
@@ -66,6 +100,26 @@ def test_unequal_answers_are_shouted() -> None:
 
 def test_a_growth_that_was_not_measured_has_no_row() -> None:
     assert not any("500" in measured for measured in _values(QUERIES))
+
+
+def test_both_figures_of_the_adaptive_plan_are_shown() -> None:
+    values = _values(ADAPTIVE)
+    assert values["8a: static over adaptive"] == values["8b: static over adaptive"] == "10.0x"
+    after = "partial results in a batch after the change, static plan; adaptive"
+    assert values[f"8a: {after}"] == "4,000,000; 12"
+
+
+def test_spark_stands_beside_the_five_queries_only() -> None:
+    values = _values(TPCH_MULTI)
+    assert values["five queries, 7,000 results"].endswith("joint 10.0 s; Spark stopped after 300.0 s, 25% done")
+    assert values["ten queries, 7,000 results"].endswith("joint 10.0 s")
+    assert values["ten queries: independent over joint, bytes of state"] == "5.5x"
+
+
+def test_each_tree_of_a_join_has_a_row() -> None:
+    values = _values(MATERIALIZE)
+    assert values["Q3, left-deep: rows shipped; rows stored; time"] == "400; 2,000; 0.5 s"
+    assert len(values) == 3
 
 
 def test_the_block_names_the_machine_and_the_date_once() -> None:

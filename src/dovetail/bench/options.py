@@ -21,7 +21,7 @@ class BenchOptions:
 
     `rows` is the number of input rows of one run, over all streams. `time_limit_s` stops a peer's run
     (never ours): what was stopped is reported as stopped. `quick` makes every suite end within a minute,
-    with figures that show that it works, not how fast it is.
+    with figures that show that it works, not how fast it is. `scale` is TPC-H's, where a suite uses its tables.
     """
 
     rows: int | None = None
@@ -30,6 +30,7 @@ class BenchOptions:
     cores: int = field(default_factory=lambda: os.cpu_count() or 1)
     repeats: int | None = None
     seed: int = 1
+    scale: float | None = None
 
     def __post_init__(self) -> None:
         if self.rows is not None and self.rows < 1:
@@ -40,9 +41,14 @@ class BenchOptions:
             raise BenchError("a benchmark needs a core", hint="give --cores 1 or more")
         if self.repeats is not None and self.repeats < 1:
             raise BenchError("a benchmark needs a repeat", hint="give --repeats 1 or more")
+        if self.scale is not None and self.scale <= 0:
+            raise BenchError("TPC-H has no such scale", hint="give --scale a positive number, e.g. 0.1")
 
     def rows_or(self, default: int, quick_default: int) -> int:
         return self.rows or (quick_default if self.quick else default)
+
+    def scale_or(self, default: float, quick_default: float) -> float:
+        return self.scale or (quick_default if self.quick else default)
 
     def repeats_or(self, default: int, quick_default: int = 1) -> int:
         return self.repeats or (quick_default if self.quick else default)

@@ -50,14 +50,14 @@ def run_dovetail(
     queries = {name: session.create_query(sql, name=name) for name, sql in query_sql_by_name.items()}
     started = time.perf_counter()
     session.start(trigger="available_now")
-    streaming_query = _streaming_query(spark)
+    streaming_query = running_query(spark)
     session.await_termination()
     seconds = time.perf_counter() - started
     bad = {name: query.status.error for name, query in queries.items() if query.status.error}
     if bad:
         raise BenchError(f"queries failed: {bad}")
     try:
-        answers = _read_answers({name: query.results() for name, query in queries.items()}) if read_answers else {}
+        answers = read_back({name: query.results() for name, query in queries.items()}) if read_answers else {}
         progress = dict(session.progress or {})
     finally:
         session.stop()
@@ -65,13 +65,13 @@ def run_dovetail(
     return DovetailRun(RunTime(seconds, batch_ms=batch_ms), started - create_started, answers, progress)
 
 
-def _streaming_query(spark: SparkSession) -> StreamingQuery | None:
+def running_query(spark: SparkSession) -> StreamingQuery | None:
     """The one query under the session; None when it drained its files before we could look."""
     active = spark.streams.active
     return active[0] if active else None
 
 
-def _read_answers(result_by_name: Mapping[str, DataFrame]) -> dict[str, Answer]:
+def read_back(result_by_name: Mapping[str, DataFrame]) -> dict[str, Answer]:
     with ThreadPoolExecutor(READ_BACK_THREADS) as pool:
         return dict(zip(result_by_name, pool.map(answer_of_frame, result_by_name.values()), strict=True))
 

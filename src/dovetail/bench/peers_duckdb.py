@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
+
+import pyarrow as pa
 
 from dovetail.bench.measure import RunTime
 from dovetail.bench.options import BenchError
@@ -18,20 +20,15 @@ except ImportError as error:
     raise BenchError("the benchmarks need DuckDB", hint="run: pip install 'dovetail[bench]'") from error
 
 
-class DuckDbPeer:
-    """One in-memory database whose views a, b, ... read the Parquet files of a workload."""
+class DuckDbViews:
+    """One in-memory database whose views are what the streams bring, each as the SELECT that reads its files."""
 
-    def __init__(self, files: StreamFiles, threads: int) -> None:
+    def __init__(self, select_by_view: Mapping[str, str], threads: int) -> None:
         self._connection = duckdb.connect()
         self._connection.execute(f"SET threads = {threads}")
         self._connection.execute("SET TimeZone = 'UTC'")
-        attributes = ", ".join(f"x{i}" for i in range(ATTRIBUTE_COUNT))
-        for stream in files.workload.streams:
-            # A plain TIMESTAMP: arithmetic on TIMESTAMPTZ goes through a calendar and would slow the limit down.
-            self._connection.execute(
-                f"CREATE VIEW {stream} AS SELECT id, make_timestamp(epoch_us(ts)) AS ts, {attributes} "
-                f"FROM read_parquet('{files.path(stream)}/*.parquet')"
-            )
+        for view, select in select_by_view.items():
+            self._connection.execute(f"CREATE VIEW {view} AS {select}")
 
     def __enter__(self) -> Self:
         return self
@@ -55,6 +52,18 @@ class DuckDbPeer:
         """The answer that another system wrote below `folder`."""
         return self._answer_of(f"read_parquet('{folder}/*.parquet')")
 
+    def answer_of_list(self, files: Sequence[Path]) -> Answer:
+        paths = ", ".join(f"'{path}'" for path in files)
+        return self._answer_of(f"read_parquet([{paths}])")
+
+    def add_table(self, name: str, table: pa.Table) -> None:
+        """A table of this process's memory under a name."""
+        self._connection.register(name, table)
+
+    def number(self, sql: str) -> int:
+        """The one number that a query returns."""
+        return int(self._connection.execute(sql).fetchall()[0][0])
+
     def _answer_of(self, relation: str) -> Answer:
         described = self._connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()
         values = [
@@ -63,3 +72,17 @@ class DuckDbPeer:
         sql = f"SELECT count(*), {checksum_sql(values)} FROM {relation}"
         row = self._connection.execute(sql).fetchall()[0]
         return Answer(int(row[0]), int(row[1]))
+
+
+class DuckDbPeer(DuckDbViews):
+    """Views a, b, ... over the Parquet files of a workload."""
+
+    def __init__(self, files: StreamFiles, threads: int) -> None:
+        attributes = ", ".join(f"x{i}" for i in range(ATTRIBUTE_COUNT))
+        # A plain TIMESTAMP: arithmetic on TIMESTAMPTZ goes through a calendar and would slow the limit down.
+        select_by_view = {
+            stream: f"SELECT id, make_timestamp(epoch_us(ts)) AS ts, {attributes} "
+            f"FROM read_parquet('{files.path(stream)}/*.parquet')"
+            for stream in files.workload.streams
+        }
+        super().__init__(select_by_view, threads)

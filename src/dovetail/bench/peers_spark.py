@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from dovetail.bench.measure import RunTime
@@ -81,6 +81,11 @@ def run_spark(
         frame = read_stream(session, files, stream, seconds_per_batch)
         frame.withWatermark("ts", LATENESS).createOrReplaceTempView(stream)
     frames = {name: session.sql(sql) for name, sql in query_sql_by_name.items()}
+    return drain(frames, folder, time_limit_s=time_limit_s, input_rows=files.workload.total_rows * len(frames))
+
+
+def drain(frames: Mapping[str, DataFrame], folder: Path, *, time_limit_s: float, input_rows: int) -> SparkRun:
+    """All queries at once until their files are read or the time is up; together they read `input_rows`."""
     output_by_name = {name: folder / name / "output" for name in frames}
     started = time.perf_counter()
     queries = [
@@ -93,8 +98,7 @@ def run_spark(
     ]
     is_finished = _await_all(queries, started + time_limit_s)
     seconds = time.perf_counter() - started
-    expected_rows = files.workload.total_rows * len(queries)
-    done_share = 1.0 if is_finished else min(_input_rows(queries) / expected_rows, 0.999)
+    done_share = 1.0 if is_finished else min(_input_rows(queries) / input_rows, 0.999)
     batch_ms = tuple(trigger_ms(queries[0])) if len(queries) == 1 else ()
     return SparkRun(RunTime(seconds, done_share, batch_ms), output_by_name)
 

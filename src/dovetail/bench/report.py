@@ -156,6 +156,52 @@ def _ilp_row(case: Figures) -> FigureRow:
     return FigureRow(measured, f"saving {case['saving']:.0%}; {near}{close}; {proven}; gap {case['gap']:.1%}")
 
 
+def _adaptive_rows(figures: Figures) -> list[FigureRow]:
+    return [row for name, case in (("8a", figures), ("8b", figures["b"])) for row in _adaptive_case_rows(name, case)]
+
+
+def _adaptive_case_rows(name: str, case: Figures) -> list[FigureRow]:
+    rates = ", ".join(f"{rate:,}" for rate in sorted(set(case["rows_per_second"].values())))
+    peaks = f"{case['static_peak_rows']:,}; {case['adaptive_peak_rows']:,}"
+    settled = f"{case['static_settled_rows']:,.0f}; {case['adaptive_settled_rows']:,.0f}"
+    return [
+        FigureRow(
+            f"{name}, {rates} rows a second and stream: batch after the change, static plan; adaptive",
+            f"{case['static_s']} s; {case['adaptive_s']} s",
+        ),
+        FigureRow(f"{name}: static over adaptive", _times(case["ratio"])),
+        FigureRow(f"{name}: most partial results in a batch, static plan; adaptive", peaks),
+        FigureRow(f"{name}: partial results in a batch after the change, static plan; adaptive", settled),
+    ]
+
+
+def _tpch_multi_rows(figures: Figures) -> list[FigureRow]:
+    rows = [FigureRow("TPC-H scale; input rows", f"{figures['scale']}; {figures['rows']:,}")]
+    for name in ("five", "ten"):
+        case = figures[name]
+        times = [f"{mode} {case[f'{mode}_s']} s" for mode in ("independent", "shared", "joint")]
+        spark = [f"Spark {_spark_text(case)}"] if "spark_s" in case else []
+        rows += [
+            FigureRow(f"{name} queries, {case['results']:,} results", "; ".join((*times, *spark))),
+            FigureRow(f"{name} queries: independent over joint, time", _times(case["speedup"])),
+            FigureRow(f"{name} queries: independent over joint, bytes of state", _times(case["bytes_ratio"])),
+            FigureRow(f"{name} queries: independent over joint, rows stored", _times(case["rows_ratio"])),
+        ]
+    return rows
+
+
+def _materialize_rows(figures: Figures) -> list[FigureRow]:
+    return [
+        FigureRow(f"{name}, {tree.replace('_', '-')}: rows shipped; rows stored; time", _tree_text(case[tree]))
+        for name, case in figures["cases"].items()
+        for tree in ("flat", "left_deep", "optimized")
+    ]
+
+
+def _tree_text(tree: Figures) -> str:
+    return f"{tree['rows_shipped']:,}; {tree['rows_stored']:,}; {tree['seconds']} s"
+
+
 _ROWS_BY_SUITE = {
     "single": _single_rows,
     "queries": _queries_rows,
@@ -163,6 +209,9 @@ _ROWS_BY_SUITE = {
     "multiway": _multiway_rows,
     "smallest": _smallest_rows,
     "ilp": _ilp_rows,
+    "adaptive": _adaptive_rows,
+    "tpch-multi": _tpch_multi_rows,
+    "materialize": _materialize_rows,
 }
 
 

@@ -167,7 +167,7 @@ class Workbench:
     def run_dovetail(
         self, files: StreamFiles, sql_by_name: Mapping[str, str], seconds_per_batch: int, *, read_answers: bool
     ) -> DovetailRun:
-        self._collect_garbage()
+        self.collect_garbage()
         folder = self.fresh_folder("dovetail")
         return run_dovetail(
             self.spark, files, sql_by_name, folder, seconds_per_batch=seconds_per_batch, read_answers=read_answers
@@ -180,7 +180,7 @@ class Workbench:
         seconds_per_batch: int,
         state_store: StateStore = DEFAULT_STATE_STORE,
     ) -> SparkRun:
-        self._collect_garbage()
+        self.collect_garbage()
         return run_spark(
             self.spark,
             files,
@@ -191,7 +191,7 @@ class Workbench:
             state_store=state_store,
         )
 
-    def _collect_garbage(self) -> None:
+    def collect_garbage(self) -> None:
         """The last run's garbage is not the next run's cost."""
         jvm = self.spark.sparkContext._jvm
         if jvm is not None:

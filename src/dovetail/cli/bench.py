@@ -12,10 +12,12 @@ from rich.console import Console
 
 from dovetail.cli.errors import show_errors
 
+SUITES_TEXT = "single, queries, window, multiway, smallest, ilp, adaptive, tpch-multi or materialize."
+
 
 @show_errors
-def bench(
-    suite: Annotated[str, typer.Argument(help="single, queries, window, multiway, smallest or ilp.")],
+def bench(  # noqa: PLR0913, PLR0917 - an argument is an option of the command
+    suite: Annotated[str, typer.Argument(help=SUITES_TEXT)],
     json_file: Annotated[Path | None, typer.Option("--json", help="Write the figures to this file.")] = None,
     rows: Annotated[int | None, typer.Option(help="Input rows of one run, over all streams.")] = None,
     time_limit: Annotated[float | None, typer.Option(help="Seconds after which a peer's run is stopped.")] = None,
@@ -23,6 +25,7 @@ def bench(
     cores: Annotated[int | None, typer.Option(help="Cores that each system may use (default: all).")] = None,
     repeats: Annotated[int | None, typer.Option(help="Runs of each measurement.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the generated data.")] = 1,
+    scale: Annotated[float | None, typer.Option(help="Scale of TPC-H's tables, where a suite uses them.")] = None,
 ) -> None:
     """Measure Dovetail against Spark's own stream-stream joins and DuckDB, on the same data, with equal answers."""
     # Imported here, so that `dovetail --help` does not wait for Spark's modules.
@@ -36,6 +39,7 @@ def bench(
         cores=cores if cores is not None else os.cpu_count() or 1,
         repeats=repeats,
         seed=seed,
+        scale=scale,
     )
     # Before the run, so that a path that cannot be written does not cost an hour of measuring.
     if json_file is not None:

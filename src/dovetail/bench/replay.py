@@ -1,0 +1,93 @@
+"""Files through a session, one of each stream a batch, with the engine's own report of every batch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from dovetail import Session
+from dovetail.bench.options import BenchError
+from dovetail.bench.peers_dovetail import read_back, running_query
+from dovetail.bench.peers_spark import trigger_ms
+from dovetail.bench.verify import Answer
+from dovetail.bench.workloads import LATENESS
+
+POLL_S = 0.01
+"""How often a running session is asked for news: no batch is as short as this."""
+
+
+@dataclass(frozen=True)
+class StreamFolder:
+    """A stream as files, each the stream's part of one batch; without an event time its rows are kept for ever."""
+
+    name: str
+    path: Path
+    schema_ddl: str
+    event_time: str | None = None
+
+    def read(self, spark: SparkSession) -> DataFrame:
+        return spark.readStream.schema(self.schema_ddl).option("maxFilesPerTrigger", 1).parquet(str(self.path))
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What a session said of each batch; `batch_ms` is the time from its trigger to its commit."""
+
+    batch_ms: tuple[float, ...]
+    progress: tuple[Mapping[str, Any], ...]
+    answer_by_name: Mapping[str, Answer]
+
+    @property
+    def seconds(self) -> float:
+        """From the first batch's start to the last one's commit; starting a session is not in it."""
+        return sum(self.batch_ms) / 1000
+
+    @property
+    def state_bytes(self) -> int:
+        """What all stores hold after the last batch."""
+        return sum(int(store["numBytes"]) for store in self.progress[-1]["stores"])
+
+    @property
+    def state_rows(self) -> int:
+        return sum(int(store["numRows"]) for store in self.progress[-1]["stores"])
+
+    @property
+    def matched_rows(self) -> tuple[int, ...]:
+        """Per batch, the partial and whole results that its hops found."""
+        return tuple(sum(int(hop["matchedRows"]) for hop in batch["hops"]) for batch in self.progress)
+
+
+def replay(
+    spark: SparkSession,
+    streams: Sequence[StreamFolder],
+    query_sql_by_name: Mapping[str, str],
+    folder: Path,
+    options: Mapping[str, Any],
+) -> Replay:
+    session = Session(spark, folder, **options)
+    try:
+        for stream in streams:
+            session.create_stream(stream.name, stream.read(spark), stream.event_time, LATENESS)
+        queries = {name: session.create_query(sql, name=name) for name, sql in query_sql_by_name.items()}
+        session.start(trigger="available_now")
+        running = running_query(spark)
+        reports: dict[int, Mapping[str, Any]] = {}
+        is_ended = False
+        while not is_ended:
+            is_ended = session.await_termination(POLL_S)
+            if session.progress is not None:
+                reports[int(session.progress["batchId"])] = session.progress
+        failed = {name: query.status.error for name, query in queries.items() if query.status.error}
+        if failed:
+            raise BenchError(f"queries failed: {failed}")
+        batch_ms = tuple(trigger_ms(running)) if running else ()
+        if len(batch_ms) != len(reports):
+            raise BenchError(f"{len(reports)} of {len(batch_ms)} batches were seen")
+        answers = read_back({name: query.results() for name, query in queries.items()})
+    finally:
+        session.stop()
+    return Replay(batch_ms, tuple(reports[batch] for batch in sorted(reports)), answers)
