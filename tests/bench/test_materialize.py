@@ -13,7 +13,7 @@ from dovetail.bench import materialize
 from dovetail.bench.materialize import CHAINS, TPCH_JOINS, TREES, chain_case
 from dovetail.bench.measure import Steps
 from dovetail.bench.options import BenchOptions
-from dovetail.bench.planners import PLANNERS, planner_options
+from dovetail.bench.planners import PLANNERS
 from dovetail.engine.options import make_options
 
 
@@ -74,4 +74,4 @@ def test_streams_are_named_in_the_order_of_the_left_deep_tree_and_each_joins_tho
 
 @pytest.mark.parametrize("planner", list(PLANNERS))
 def test_every_planner_s_options_are_the_engine_s(planner: str) -> None:
-    make_options(**planner_options(planner))
+    make_options(**PLANNERS[planner])

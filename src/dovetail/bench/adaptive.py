@@ -20,7 +20,7 @@ from dovetail.bench.chain_data import (
 )
 from dovetail.bench.measure import median
 from dovetail.bench.peers_duckdb import DuckDbViews
-from dovetail.bench.planners import planner_options
+from dovetail.bench.planners import PLANNERS
 from dovetail.bench.replay import Replay, StreamFolder, replay
 from dovetail.bench.workbench import Workbench
 
@@ -82,7 +82,7 @@ def _compare(bench: Workbench, name: str, data: ChainData) -> dict[str, object]:
 
 def _replay(bench: Workbench, streams: list[StreamFolder], data: ChainData, mode: str) -> Replay:
     bench.collect_garbage()
-    options = planner_options(mode)
+    options = dict(PLANNERS[mode])
     if mode == "static":
         options["statistics"] = figures_before(data)
     return replay(bench.spark, streams, {"q": chain_sql()}, bench.fresh_folder(mode), options)

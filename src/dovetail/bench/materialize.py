@@ -21,7 +21,7 @@ from dovetail.bench.local_runs import LocalRun, run_locally
 from dovetail.bench.measure import Steps
 from dovetail.bench.options import BenchOptions
 from dovetail.bench.peers_duckdb import DuckDbViews
-from dovetail.bench.planners import planner_options
+from dovetail.bench.planners import PLANNERS
 from dovetail.bench.tpch import KEY_BY_TABLE, TpchFiles, growth_is_meant, write_tpch
 from dovetail.bench.verify import Answer
 from dovetail.optimizer.decide import Decide, Decisions, intermediates_of
@@ -196,7 +196,7 @@ def _run_case(case: JoinCase, options: BenchOptions, steps: Steps, folder: Path)
 def _run_tree(case: JoinCase, tree: str, options: BenchOptions, folder: Path) -> LocalRun:
     schema_by_stream = {stream: tables[0].schema for stream, tables in case.batches_by_stream.items()}
     decide: Decide | None = left_deep if tree == "left_deep" else None
-    engine_options = {"partitions": options.cores, **planner_options(tree)}
+    engine_options = {"partitions": options.cores, **PLANNERS[tree]}
     return run_locally(folder, schema_by_stream, case.batches(), case.sql, engine_options, decide)
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from dovetail.bench.measure import RunTime, Timing
 from dovetail.bench.peers_duckdb import DuckDbViews
 from dovetail.bench.peers_spark import COMMON_SETTINGS, DEFAULT_STATE_STORE, drain
-from dovetail.bench.planners import planner_options
+from dovetail.bench.planners import PLANNERS
 from dovetail.bench.replay import Replay, StreamFolder, replay
 from dovetail.bench.tpch import TpchFiles, growth_is_meant, schema_ddl, select_sql, write_tpch
 from dovetail.bench.tpch_queries import TableQuery, draw_queries
@@ -153,7 +153,7 @@ def _replay(bench: Workbench, files: TpchFiles, queries: Sequence[tuple[str, Tab
     tables = sorted({table for _, query in queries for table in query.tables})
     streams = [StreamFolder(table, files.path(table), schema_ddl(table)) for table in tables]
     sql_by_name = {name: query.sql for name, query in queries}
-    return replay(bench.spark, streams, sql_by_name, bench.fresh_folder("dovetail"), planner_options(planner))
+    return replay(bench.spark, streams, sql_by_name, bench.fresh_folder("dovetail"), PLANNERS[planner])
 
 
 def _spark_figures(bench: Workbench, case: QuerySet) -> dict[str, object]:

@@ -13,9 +13,9 @@ from random import Random
 
 from dovetail.bench.options import BenchError
 from dovetail.bench.peers_duckdb import DuckDbViews
-from dovetail.bench.tpch import COLUMNS_BY_TABLE, KEY_BY_TABLE
+from dovetail.bench.tpch import COLUMNS_BY_TABLE
 
-SIZES = (3, 4)
+SIZES = (4, 5)
 MAX_DRAWS = 2_000
 
 
@@ -89,7 +89,7 @@ class TableQuery:
 
     @property
     def sql(self) -> str:
-        columns = ", ".join(f"{table}.{column}" for table in self.tables for column in KEY_BY_TABLE[table])
+        columns = ", ".join(f"{table}.{column}" for table in self.tables for column in COLUMNS_BY_TABLE[table])
         return f"SELECT {columns} FROM {', '.join(self.tables)} WHERE {' AND '.join(map(str, self.joins))}"
 
 
