@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,12 @@ class ProbeRows:
     bits: U64
     times: I64
 
+    @cached_property
+    def wanted_mask(self) -> npt.NDArray[np.bool_] | None:
+        """Rows that some leg wants; None if that is every row."""
+        wanted: npt.NDArray[np.bool_] = np.bitwise_or.reduce(self.bits) != 0
+        return None if wanted.all() else wanted
+
 
 @dataclass(frozen=True)
 class StoredRows:
@@ -78,6 +85,22 @@ class LegBounds:
     def member_count(self) -> int:
         return int(self.lower.shape[1])
 
+    @cached_property
+    def loosest(self) -> tuple[I64, I64]:
+        """By member, the range that some leg accepts."""
+        return self.lower.min(axis=0), self.upper.max(axis=0)
+
+    @cached_property
+    def is_bounded(self) -> bool:
+        lower, upper = self.loosest
+        return bool((lower != NO_LOWER).any() or (upper != NO_UPPER).any())
+
+    @cached_property
+    def is_per_leg(self) -> bool:
+        """Whether some leg accepts less than the loosest."""
+        lower, upper = self.loosest
+        return bool((self.lower != lower).any() or (self.upper != upper).any())
+
 
 @dataclass(frozen=True)
 class Pairs:
@@ -96,10 +119,10 @@ def match_pairs(probe: ProbeRows, stored: StoredRows, bounds: LegBounds, *, max_
     """See the module's head."""
     if len(probe.codes) == 0 or len(stored.codes) == 0:
         return
-    lower, upper = bounds.lower.min(axis=0), bounds.upper.max(axis=0)
-    bounds_differ = bool((bounds.lower != lower).any() or (bounds.upper != upper).any())
-    probe_idx = _rows_that_can_meet(probe, lower, upper, stored.time_range)
-    codes = probe.codes[probe_idx]
+    lower, upper = bounds.loosest
+    can_meet = _rows_that_can_meet(probe, bounds, stored.time_range)
+    probe_idx = np.arange(len(probe.codes)) if can_meet is None else np.flatnonzero(can_meet)
+    codes = probe.codes if can_meet is None else probe.codes[probe_idx]
     if len(stored.codes) < _MERGE_UP_TO * len(codes):
         first = _merged_positions(codes, stored.codes)
     else:
@@ -115,7 +138,7 @@ def match_pairs(probe: ProbeRows, stored: StoredRows, bounds: LegBounds, *, max_
                 pair_idx, rows = _near(pair_idx, rows, probe.times[member], stored.times, lower[member], upper[member])
         near_count = len(pair_idx)
         bits = _wanting_legs(pair_idx, rows, probe.bits, stored.places, stored.word_addresses)
-        if bounds_differ:
+        if bounds.is_per_leg:
             _hold_bounds(bits, pair_idx, rows, probe.times, stored.times, bounds.lower, bounds.upper)
         pair_idx, rows, bits = _with_bits(pair_idx, rows, bits)
         if near_count:
@@ -123,16 +146,21 @@ def match_pairs(probe: ProbeRows, stored: StoredRows, bounds: LegBounds, *, max_
         begin = end
 
 
-def _rows_that_can_meet(probe: ProbeRows, lower: I64, upper: I64, time_range: tuple[int, int]) -> I64:
-    """Probe rows that some leg wants and whose times are near enough to the bucket's."""
-    can_meet = np.bitwise_or.reduce(probe.bits) != 0
+def _rows_that_can_meet(
+    probe: ProbeRows, bounds: LegBounds, time_range: tuple[int, int]
+) -> npt.NDArray[np.bool_] | None:
+    """Probe rows that some leg wants and whose times are near enough to the bucket's; None if that is every row."""
+    if not bounds.is_bounded:
+        return probe.wanted_mask
+    lower, upper = bounds.loosest
+    can_meet = np.ones(len(probe.codes), np.bool_) if probe.wanted_mask is None else probe.wanted_mask.copy()
     for times, low, high in zip(probe.times, lower.tolist(), upper.tolist(), strict=True):
         # A NULL time is below whatever the earliest may be.
         if high != NO_UPPER:
             can_meet &= times >= max(time_range[0] - high, NO_LOWER)
         if low != NO_LOWER:
             can_meet &= (times <= min(time_range[1] - low, NO_UPPER)) & (times != NULL_TIME)
-    return np.flatnonzero(can_meet)
+    return can_meet
 
 
 @njit(cache=True)

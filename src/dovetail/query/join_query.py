@@ -10,6 +10,7 @@ Everything is keyed by relation alias. A result is one row per relation such tha
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from dovetail.core.errors import CrossProduct, QueryError
 from dovetail.query.expression import TRUE, Expression, columns_of, relations_of
@@ -73,12 +74,16 @@ class Equality:
         if self.a_side.type != self.b_side.type:
             raise QueryError(f"a join equality of {self.a_side.type} and {self.b_side.type}: cast one side")
 
-    @property
+    @cached_property
     def aliases(self) -> frozenset[str]:
-        return relations_of(self.a_side) | relations_of(self.b_side)
+        return frozenset(self._side_by_alias)
 
     def side_of(self, alias: str) -> Expression:
-        return self.a_side if relations_of(self.a_side) == {alias} else self.b_side
+        return self._side_by_alias[alias]
+
+    @cached_property
+    def _side_by_alias(self) -> dict[str, Expression]:
+        return {alias: side for side in (self.a_side, self.b_side) for alias in relations_of(side)}
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.frame import Frame
 from dovetail.runtime.merge_operator import run_merge
 from dovetail.runtime.message import Kind, Message
-from dovetail.runtime.partial import Partial, receive_partials, send_partial
+from dovetail.runtime.partial import OutgoingPartials, Partial, receive_partials
 from dovetail.runtime.probe_operator import ProbeOperator
 from dovetail.runtime.report import TaskReport
 from dovetail.runtime.result_sink import ResultSink
@@ -52,7 +52,7 @@ def run_hop(task: BatchTask, partition: int, hop: int, messages: Iterable[Messag
         worker.sample_joins()
     else:
         worker.probe_partials(partials)
-    yield from worker.outgoing
+    yield from worker.sent()
     worker.report.results += worker.sink.close()
     for meta in worker.sink.stored:
         yield Message(0, Kind.STORED, json.dumps(meta.to_json()).encode())
@@ -66,7 +66,7 @@ class _Hop:
         self._partition = partition
         self._hop = hop
         self._root = Path(task.root)
-        self.outgoing: list[Message] = []
+        self._outgoing = OutgoingPartials(task.plan.placement)
         self.report = TaskReport()
         forget_buckets(self._root, {meta.path for meta in (*task.buckets, *current)})
         # Every task must number the buckets alike; messages arrive in any order.
@@ -82,7 +82,7 @@ class _Hop:
             for store in task.plan.stores
         }
         self.sink = ResultSink(task, partition, hop, self._snapshots, self.report)
-        self._probe = ProbeOperator(task, partition, self._snapshots, self.sink, self.report, self._send_on)
+        self._probe = ProbeOperator(task, partition, self._snapshots, self.sink, self.report, self._outgoing.add)
 
     def probe_new_rows(self) -> None:
         for tree in self._task.plan.trees:
@@ -129,8 +129,9 @@ class _Hop:
     def sample_joins(self) -> None:
         self.report.samples += sample_joins(self._task, self._partition, self._snapshots)
 
-    def _send_on(self, partial: Partial) -> None:
-        self.outgoing += send_partial(partial, self._task.plan.placement)
+    def sent(self) -> list[Message]:
+        """Everything that goes on to the next hop."""
+        return self._outgoing.close()
 
     def _start(
         self, tree: ProbeTree, node: ProbeNode, snapshot: StoreSnapshot, ordinal: int

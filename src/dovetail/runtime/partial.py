@@ -11,10 +11,11 @@ import pyarrow as pa
 
 from dovetail.kernels.hash_keys import group_of_codes
 from dovetail.plan.shared_plan import Placement
-from dovetail.runtime.frame import Frame
+from dovetail.runtime.frame import Frame, concat_frames
 from dovetail.runtime.message import Kind, Message
 
 _NODE = b"node"
+ROWS_A_MESSAGE = 1 << 16
 U64 = npt.NDArray[np.uint64]
 
 
@@ -39,6 +40,40 @@ def send_partial(partial: Partial, placement: Placement) -> Iterator[Message]:
         idx = np.flatnonzero(owners == partition)
         if len(idx):
             yield Message(partition, Kind.PARTIAL, _to_bytes(partial.take(idx)))
+
+
+class OutgoingPartials:
+    """Collects what a task sends by node: a message costs as much for a few rows as for many."""
+
+    def __init__(self, placement: Placement) -> None:
+        self._placement = placement
+        self._waiting: dict[str, list[Partial]] = {}
+        self._messages: list[Message] = []
+
+    def add(self, partial: Partial) -> None:
+        waiting = self._waiting.setdefault(partial.node, [])
+        waiting.append(partial)
+        if sum(len(each.codes) for each in waiting) >= ROWS_A_MESSAGE:
+            self._send(partial.node)
+
+    def close(self) -> list[Message]:
+        for node in list(self._waiting):
+            self._send(node)
+        return self._messages
+
+    def _send(self, node: str) -> None:
+        self._messages += send_partial(_concat(self._waiting.pop(node)), self._placement)
+
+
+def _concat(partials: Sequence[Partial]) -> Partial:
+    if len(partials) == 1:
+        return partials[0]
+    return Partial(
+        partials[0].node,
+        np.concatenate([each.codes for each in partials]),
+        concat_frames([each.frame for each in partials]),
+        np.concatenate([each.bits for each in partials], axis=1),
+    )
 
 
 def receive_partials(payloads: Sequence[bytes], stores_by_node: dict[str, tuple[str, ...]]) -> list[Partial]:

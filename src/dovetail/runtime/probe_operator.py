@@ -6,7 +6,7 @@ predicates are evaluated last, on the rows a leg still wants.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +25,7 @@ from dovetail.plan.visibility import Visibility
 from dovetail.query.expression import Call, Expression, all_of, rename_relations
 from dovetail.query.types import BOOLEAN
 from dovetail.runtime.batch_task import BatchTask
-from dovetail.runtime.frame import Frame, FrameValues
+from dovetail.runtime.frame import Frame, FrameValues, concat_frames
 from dovetail.runtime.partial import Partial
 from dovetail.runtime.report import StepCount, TaskReport
 from dovetail.runtime.result_sink import ResultSink
@@ -35,6 +35,7 @@ U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
 SendOn = Callable[[Partial], None]
 LegKey = tuple[str, int]
+ROWS_A_PIECE = 1 << 16
 NO_TIMES: I64 = np.zeros(0, np.int64)
 
 
@@ -83,7 +84,7 @@ class ProbeOperator:
             members, bounds = _bounds_of(node)
             demands = _Demands(members, bounds, self.selection_bits(node.step.target, node.legs))
             rows = ProbeRows(partial.codes, partial.bits, self._member_times(members, partial, start_times))
-            for frame, bits in self._matches(node, partial, rows, demands, count):
+            for frame, bits in _in_larger_pieces(self._matches(node, partial, rows, demands, count)):
                 count.matched_rows += len(frame)
                 self._decide(node, frame, bits)
         except EvaluationError as error:
@@ -225,6 +226,22 @@ class ProbeOperator:
             partial = partial.take(np.flatnonzero(keys.valid_mask))
         if len(partial.codes):
             self._send_on(partial)
+
+
+def _in_larger_pieces(matches: Iterable[tuple[Frame, U64]]) -> Iterator[tuple[Frame, U64]]:
+    """What is found in several buckets, together: deciding and sending cost as much for a few rows as for many."""
+    frames: list[Frame] = []
+    bits: list[U64] = []
+    rows = 0
+    for frame, own in matches:
+        frames.append(frame)
+        bits.append(own)
+        rows += len(frame)
+        if rows >= ROWS_A_PIECE:
+            yield concat_frames(frames), np.concatenate(bits, axis=1)
+            frames, bits, rows = [], [], 0
+    if frames:
+        yield concat_frames(frames), np.concatenate(bits, axis=1)
 
 
 def _bounds_of(node: ProbeNode) -> tuple[tuple[int, ...], LegBounds]:

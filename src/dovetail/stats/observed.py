@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from dovetail.stats.estimate import Estimate
@@ -93,8 +94,11 @@ class ObservedStats:
 
     def is_fresh(self, figure: Figure) -> bool:
         """Whether one of the last few batches brought the figure: one that the plan no longer counts gets old."""
-        newest = max(self.last_batch_by_name.values(), default=0)
-        return figure in self.tallies and self.last_batch_by_name[figure] > newest - STALE_AFTER_BATCHES
+        return figure in self.tallies and self.last_batch_by_name[figure] > self._newest_batch - STALE_AFTER_BATCHES
+
+    @cached_property
+    def _newest_batch(self) -> int:
+        return max(self.last_batch_by_name.values(), default=0)
 
     def estimate(self, figure: Figure) -> Estimate | None:
         tally = self.tallies.get(figure)
