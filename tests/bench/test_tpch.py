@@ -9,8 +9,8 @@ import pytest
 
 from dovetail.bench.options import BenchError
 from dovetail.bench.peers_duckdb import DuckDbViews
-from dovetail.bench.tpch import COLUMNS_BY_TABLE, KEY_BY_TABLE, TpchFiles, select_sql, write_tpch
-from dovetail.bench.tpch_queries import JOINS, TableJoin, TableQuery, count_sql, draw_queries
+from dovetail.bench.tpch import JOIN_COLUMNS_BY_TABLE, KEY_BY_TABLE, TpchFiles, select_sql, write_tpch
+from dovetail.bench.tpch_queries import JOINS, SIZE, TableJoin, TableQuery, count_sql, draw_queries
 
 BATCHES = 4
 MAX_RESULTS = 200_000
@@ -65,7 +65,7 @@ def test_drawn_queries_differ_are_connected_and_have_some_results_but_not_too_ma
     queries = draw_queries(duckdb, MAX_RESULTS, seed, plain=5, overlapping=5)
     assert len({frozenset(query.joins) for query in queries}) == 10
     for query in queries:
-        assert len(query.tables) in (3, 4)
+        assert len(query.tables) == SIZE
         assert len(query.joins) == len(query.tables) - 1
         assert 0 < duckdb.number(f"SELECT count(*) FROM ({query.sql})") <= MAX_RESULTS
 
@@ -110,5 +110,5 @@ def test_a_query_is_a_tree_of_joins(joins: tuple[TableJoin, ...]) -> None:
 
 
 def test_every_column_belongs_to_one_table() -> None:
-    columns = [column for columns in COLUMNS_BY_TABLE.values() for column in columns]
+    columns = [column for columns in JOIN_COLUMNS_BY_TABLE.values() for column in columns]
     assert len(columns) == len(set(columns))

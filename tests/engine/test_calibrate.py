@@ -68,7 +68,7 @@ def counted(**counts: int) -> WorkCount:
         (
             (CHAIN,),
             {"s": replace(STORED, buckets=3), "t": replace(LAST, buckets=2)},
-            counted(probed=70, searched=150, found=300, shipped=60, built=240, node=5, message=3, file=1, task=2),
+            counted(probed=70, searched=150, found=300, shipped=60, built=240, node=5, message=1, file=1, task=2),
         ),
         (
             (PAIRS, CHAIN),

@@ -8,7 +8,13 @@ import pytest
 
 from dovetail.frontend.compile_sql import compile_sql
 from dovetail.optimizer.choose_probe_orders import edge_of, edges_between
-from dovetail.optimizer.decide_jointly import JointDecision, JointOptions, decide_changed, decide_jointly
+from dovetail.optimizer.decide_jointly import (
+    JointDecision,
+    JointOptions,
+    decide_changed,
+    decide_jointly,
+    with_price_of_state,
+)
 from dovetail.optimizer.live_query import LiveQuery
 from dovetail.optimizer.plan_queries import plan_queries
 from dovetail.plan.shared_plan import even_placement
@@ -157,3 +163,13 @@ def running_queries(case: EngineCase, folder: Path) -> tuple[LiveQuery, ...]:
 def stream_map(queries: tuple[LiveQuery, ...]) -> dict[str, Stream]:
     """The case's streams as far as a decision looks at them: names and event times."""
     return {r.stream: Stream(r.stream, (("ts", TIMESTAMP),), "ts") for q in queries for r in q.query.relations}
+
+
+def test_state_has_a_price_where_the_units_name_none() -> None:
+    options = with_price_of_state((CHAIN,), FAST_R, JointOptions(BUDGET_S))
+    assert options.units.byte > 0
+    named = replace(options, units=replace(options.units, byte=7.0))
+    assert with_price_of_state((CHAIN,), FAST_R, named).units.byte == 7.0
+    assert decide(CHAIN, stats=FAST_R, options=options).decisions.intermediates, "a small one still pays"
+    dear = replace(options, units=replace(options.units, byte=1.0))
+    assert decide(CHAIN, stats=FAST_R, options=dear).decisions.intermediates == ()

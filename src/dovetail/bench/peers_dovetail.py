@@ -16,7 +16,7 @@ from dovetail.bench.measure import RunTime
 from dovetail.bench.options import BenchError
 from dovetail.bench.peers_spark import trigger_ms
 from dovetail.bench.spark_session import read_stream
-from dovetail.bench.verify import Answer, checksum_sql
+from dovetail.bench.verify import Answer, checksum_sql, number_sql
 from dovetail.bench.workloads import LATENESS, StreamFiles
 
 READ_BACK_THREADS = 4
@@ -77,8 +77,6 @@ def read_back(result_by_name: Mapping[str, DataFrame]) -> dict[str, Answer]:
 
 
 def answer_of_frame(frame: DataFrame) -> Answer:
-    values = [
-        f"unix_micros({name})" if kind == "timestamp" else f"CAST({name} AS BIGINT)" for name, kind in frame.dtypes
-    ]
+    values = number_sql(dict(frame.dtypes), is_spark=True)
     row = frame.selectExpr("count(*)", checksum_sql(values)).collect()[0]
     return Answer(int(row[0]), int(row[1]))

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from dovetail.bench.measure import RunTime
 from dovetail.bench.options import BenchError
-from dovetail.bench.verify import Answer, checksum_sql
+from dovetail.bench.verify import Answer, checksum_sql, number_sql
 from dovetail.bench.workloads import ATTRIBUTE_COUNT, StreamFiles
 
 try:
@@ -66,9 +66,7 @@ class DuckDbViews:
 
     def _answer_of(self, relation: str) -> Answer:
         described = self._connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()
-        values = [
-            f"epoch_us({column})" if "TIMESTAMP" in str(kind) else f"{column}::BIGINT" for column, kind, *_ in described
-        ]
+        values = number_sql({str(column): str(kind) for column, kind, *_ in described}, is_spark=False)
         sql = f"SELECT count(*), {checksum_sql(values)} FROM {relation}"
         row = self._connection.execute(sql).fetchall()[0]
         return Answer(int(row[0]), int(row[1]))

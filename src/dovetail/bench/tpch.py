@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from dovetail.bench.options import BenchError
 from dovetail.bench.workloads import FILE_TIME_START_S
 
-COLUMNS_BY_TABLE: Mapping[str, tuple[str, ...]] = {
+JOIN_COLUMNS_BY_TABLE: Mapping[str, tuple[str, ...]] = {
     "region": ("r_regionkey",),
     "nation": ("n_nationkey", "n_regionkey"),
     "supplier": ("s_suppkey", "s_nationkey"),
@@ -28,7 +28,7 @@ COLUMNS_BY_TABLE: Mapping[str, tuple[str, ...]] = {
     "orders": ("o_orderkey", "o_custkey"),
     "lineitem": ("l_orderkey", "l_linenumber", "l_partkey", "l_suppkey"),
 }
-"""What joins use, all of it bigint; no system would read the other columns."""
+"""What joins use, all of it bigint, so that any two of them can meet."""
 
 KEY_BY_TABLE: Mapping[str, tuple[str, ...]] = {
     "region": ("r_regionkey",),
@@ -40,7 +40,7 @@ KEY_BY_TABLE: Mapping[str, tuple[str, ...]] = {
     "orders": ("o_orderkey",),
     "lineitem": ("l_orderkey", "l_linenumber"),
 }
-"""Primary keys: what a query returns of a table, few columns that tell every result apart."""
+"""Primary keys: few columns that tell every result apart."""
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,14 @@ def growth_is_meant() -> Iterator[None]:
         logger.setLevel(level)
 
 
-def schema_ddl(table: str) -> str:
-    return ", ".join(f"{column} bigint" for column in COLUMNS_BY_TABLE[table])
+def schema_ddl(files: TpchFiles, table: str) -> str:
+    return ", ".join(f"{field.name} {_sql_type(field.type)}" for field in files.batch(table, 0).schema)
+
+
+def _sql_type(kind: pa.DataType) -> str:
+    if pa.types.is_decimal(kind):
+        return f"decimal({kind.precision}, {kind.scale})"
+    return {pa.int64(): "bigint", pa.int32(): "int", pa.date32(): "date", pa.string(): "string"}[kind]
 
 
 def select_sql(files: TpchFiles) -> dict[str, str]:
@@ -94,9 +100,9 @@ def write_tpch(scale: float, batch_count: int, folder: Path) -> TpchFiles:
     generated = folder / "generated"
     _generate(scale, generated)
     rows_by_table = {}
-    for table, columns in COLUMNS_BY_TABLE.items():
-        rows = pq.read_table(generated / f"{table}.parquet", columns=list(columns))
-        rows = rows.cast(pa.schema([(column, pa.int64()) for column in rows.column_names]))
+    for table, join_columns in JOIN_COLUMNS_BY_TABLE.items():
+        rows = pq.read_table(generated / f"{table}.parquet")
+        rows = rows.cast(pa.schema([(f.name, _stored_type(f, join_columns)) for f in rows.schema]))
         rows_by_table[table] = rows.num_rows
         (folder / table).mkdir()
         for number in range(batch_count):
@@ -106,6 +112,12 @@ def write_tpch(scale: float, batch_count: int, folder: Path) -> TpchFiles:
             os.utime(path, (FILE_TIME_START_S + number, FILE_TIME_START_S + number))
     shutil.rmtree(generated)
     return TpchFiles(folder, batch_count, rows_by_table)
+
+
+def _stored_type(field: pa.Field, join_columns: tuple[str, ...]) -> pa.DataType:
+    if field.name in join_columns:
+        return pa.int64()
+    return pa.string() if field.type == pa.string_view() else field.type
 
 
 def _generate(scale: float, folder: Path) -> None:

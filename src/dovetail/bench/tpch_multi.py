@@ -28,7 +28,7 @@ BATCHES = 20
 QUICK_BATCHES = 2
 WARM_UP_BATCHES = 3
 PLAIN, OVERLAPPING = 5, 5
-MAX_RESULTS_PER_LINEITEM = 2
+MAX_RESULTS_PER_LINEITEM = 1
 """Results are written by each query for itself: with many more of them, writing would be all that is measured."""
 
 MODES = ("independent", "shared", "joint")
@@ -151,7 +151,7 @@ def _replay(bench: Workbench, files: TpchFiles, queries: Sequence[tuple[str, Tab
     """A session reads the tables that its queries join, and no others."""
     bench.collect_garbage()
     tables = sorted({table for _, query in queries for table in query.tables})
-    streams = [StreamFolder(table, files.path(table), schema_ddl(table)) for table in tables]
+    streams = [StreamFolder(table, files.path(table), schema_ddl(files, table)) for table in tables]
     sql_by_name = {name: query.sql for name, query in queries}
     return replay(bench.spark, streams, sql_by_name, bench.fresh_folder("dovetail"), PLANNERS[planner])
 
@@ -175,11 +175,11 @@ def _run_spark(bench: Workbench, case: QuerySet) -> tuple[RunTime, bool | None]:
     for key, value in (*COMMON_SETTINGS.items(), *DEFAULT_STATE_STORE.settings):
         session.conf.set(key, value)
     for table in case.files.rows_by_table:
-        StreamFolder(table, case.files.path(table), schema_ddl(table)).read(session).createOrReplaceTempView(table)
+        folder = StreamFolder(table, case.files.path(table), schema_ddl(case.files, table))
+        folder.read(session).createOrReplaceTempView(table)
     frames = {name: session.sql(sql) for name, sql in case.sql_by_name.items()}
     rows = sum(case.files.rows_by_table[table] for query in case.query_by_name.values() for table in query.tables)
-    folder = bench.fresh_folder("spark")
-    run = drain(frames, folder, time_limit_s=bench.options.peer_time_limit_s, input_rows=rows)
+    run = drain(frames, bench.fresh_folder("spark"), time_limit_s=bench.options.peer_time_limit_s, input_rows=rows)
     if not run.time.is_finished:
         return run.time, None  # a stopped run has a part of the answer
     with _duckdb(bench, case.files) as duckdb:

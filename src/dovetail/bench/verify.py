@@ -2,7 +2,8 @@
 
 The checksum of a row mixes all its columns by multiplication modulo a prime, so that swapping partners
 between two rows changes it, which a plain sum of columns would not notice. The same SQL text runs in
-Spark and DuckDB: no product exceeds 64 bits.
+Spark and DuckDB: no product exceeds 64 bits. What is no number becomes one by `number_sql`; texts of a row together,
+by their hash.
 """
 
 from __future__ import annotations
@@ -34,6 +35,30 @@ def checksum_sql(value_sql: Sequence[str]) -> str:
         part = f"({value} % {PRIME} * {multiplier} + {position + 1}) % {PRIME}"
         mixed = f"({mixed}) * ({part}) % {PRIME}" if mixed else part
     return f"coalesce(sum({mixed}), 0)"
+
+
+def number_sql(kind_by_column: Mapping[str, str], *, is_spark: bool) -> list[str]:
+    """A BIGINT per column, and one for all texts; kinds as the system names them, whatever their case."""
+    values = []
+    texts = []
+    for column, kind in kind_by_column.items():
+        name = kind.lower()
+        if name.startswith("timestamp"):
+            values.append(f"unix_micros({column})" if is_spark else f"epoch_us({column})")
+        elif name.startswith("decimal"):
+            values.append(f"CAST({column} * 100 AS BIGINT)")
+        elif name == "date":
+            values.append(
+                f"CAST(unix_date({column}) AS BIGINT)" if is_spark else f"date_diff('day', DATE '1970-01-01', {column})"
+            )
+        elif name in ("string", "varchar"):
+            texts.append(column)
+        else:
+            values.append(f"CAST({column} AS BIGINT)")
+    if texts:
+        digits = f"substr(md5(concat_ws('|', {', '.join(texts)})), 1, 8)"
+        values.append(f"CAST(conv({digits}, 16, 10) AS BIGINT)" if is_spark else f"CAST('0x' || {digits} AS BIGINT)")
+    return values
 
 
 def unequal_queries(expected: Mapping[str, Answer], observed: Mapping[str, Answer]) -> list[str]:

@@ -236,8 +236,8 @@ class PreparedShape:
             stored=sum(meta.rows for meta in of_intermediates),
             indexed=sum(count for meta in of_intermediates for _, count in meta.indexes),
             node=sum(buckets_by_node[step.node] for step in report.steps),
-            # What is found in one bucket goes on as one message; in these shapes something is found in each.
-            message=sum(buckets_by_node[step.node] * len(nodes[step.node].children) for step in report.steps),
+            # What is found goes on as one message to each next node; in these shapes something is found everywhere.
+            message=sum(len(nodes[step.node].children) for step in report.steps),
             file=len(report.results) + len(of_intermediates),
             task=self.plan.hop_count,
         )

@@ -20,6 +20,7 @@ from dovetail.optimizer.decide_jointly import (
     decide_greedily,
     decide_jointly,
     reprice,
+    with_price_of_state,
 )
 from dovetail.optimizer.live_query import LiveQuery
 from dovetail.optimizer.materialize import KeptIntermediate, maintained_by
@@ -131,7 +132,8 @@ def answer(question: Question) -> tuple[JointDecision, float]:
     """The running plan as far as it goes, unless another one is cheaper by more than a change is worth; and what the
     running one costs now. Before anything was decided the greedy plan runs.
     """
-    asked = (question.queries, question.streams, question.stats, question.options)
+    options = with_price_of_state(question.queries, question.stats, question.options)
+    asked = (question.queries, question.streams, question.stats, options)
     known = question.known
     found = None if known is None or question.is_from_scratch else decide_changed(*asked, known)
     if found is None:

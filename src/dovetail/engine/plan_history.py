@@ -13,7 +13,8 @@ BATCHES_COMPARED = 5
 
 @dataclass(frozen=True)
 class PlanChange:
-    """From `batch` on the plan of `epoch` ran. Costs are seconds of work a batch under the statistics of the change.
+    """From `batch` on the plan of `epoch` ran. Costs are seconds of work a batch under the statistics of the change,
+    with the price of what intermediates keep.
 
     Observed times are medians over a few batches, None until there are some; batches differ in their rows, so they
     stand beside the rows they had.

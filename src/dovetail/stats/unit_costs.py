@@ -74,14 +74,14 @@ DEFAULT_UNIT_COSTS = UnitCosts(
     probed=2.0e-8,
     searched=1.0e-8,
     found=5.0e-9,
-    tested=3.0e-8,
-    shipped=1.0e-7,
-    built=4.0e-8,
-    stored=6.0e-8,
+    tested=5.0e-8,
+    shipped=1.5e-7,
+    built=5.0e-8,
+    stored=1.0e-7,
     indexed=2.5e-8,
-    node=1.8e-4,
-    message=2.5e-4,
-    file=5.0e-4,
+    node=1.0e-4,
+    message=1.7e-4,
+    file=5.5e-4,
 )
 """Rounded from several runs of `dovetail calibrate` on two cores of an x86-64 cloud machine with Python 3.11. Plans
 depend on how the units compare, which differs less between machines than their values."""

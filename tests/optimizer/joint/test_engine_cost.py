@@ -58,7 +58,7 @@ INTO_INTERMEDIATE = Step("R", R, S_T, None, R_S_T)
         ("shipped", 0, 100, 0),
         ("node", 6, 6, 6),
         # From both tasks to both, what each of three buckets gave.
-        ("message", 0, 12, 0),
+        ("message", 0, 4, 0),
         ("file", 0, 0, 0),
         ("built", 0, 0, 0),
         ("stored", 0, 0, 0),
@@ -75,7 +75,7 @@ def test_a_step_does_what_can_be_counted_by_hand(
 
 def test_units_add_up() -> None:
     units = replace(NO_COSTS, probed=1.0, searched=2.0, found=3.0, shipped=4.0, node=5.0, message=6.0, built=99.0)
-    expected = 100 * 1 + 300 * 2 + 100 * 3 + 100 * 4 + 6 * 5 + 12 * 6
+    expected = 100 * 1 + 300 * 2 + 100 * 3 + 100 * 4 + 6 * 5 + 4 * 6
     assert EngineCost(statistics(), units).step_cost(SECOND) == pytest.approx(expected)
 
 
@@ -119,7 +119,7 @@ def test_new_rows_probe_by_the_share_of_the_result() -> None:
 @pytest.mark.parametrize("rows", ["batch_rows_by_relation", "live_rows_by_relation"])
 def test_without_rows_only_what_is_fixed_costs(rows: str) -> None:
     model = EngineCost(statistics(**{rows: dict.fromkeys("RSTU", 0.0)}), DEFAULT_UNIT_COSTS)
-    assert model.step_cost(SECOND) == pytest.approx(6 * DEFAULT_UNIT_COSTS.node + 12 * DEFAULT_UNIT_COSTS.message)
+    assert model.step_cost(SECOND) == pytest.approx(6 * DEFAULT_UNIT_COSTS.node + 4 * DEFAULT_UNIT_COSTS.message)
     assert model.upkeep_cost(S_T) == 2 * DEFAULT_UNIT_COSTS.file
 
 

@@ -92,8 +92,8 @@ class EngineCost:
         cost = pair_cost * self.new_rows(step.start, step.result) + units.node * buckets * tasks
         probing = self.probing_rows(step)
         if not step.joined.is_base:
-            # Every task sends what it found in a bucket to every task.
-            cost += units.shipped * probing + units.message * buckets * tasks**2
+            # Every task sends what it found to every task.
+            cost += units.shipped * probing + units.message * tasks**2
         return cost + (units.probed + units.searched * buckets) * probing
 
     def upkeep_cost(self, intermediate: SubJoin) -> float:
