@@ -48,7 +48,21 @@ def ledger_of(flow: Flow, known: JointPlan) -> Ledger:
             waiting.append(number)
     for number in waiting:
         ledger.route(number)
+    _maintain_as(ledger, known, arc_by_name)
     return ledger
+
+
+def _maintain_as(ledger: Ledger, known: JointPlan, arc_by_name: dict[ArcName, int]) -> None:
+    """Intermediates that stay are maintained as before: the paths that add least differ with every figure."""
+    path_by_owner = {(each.join, path.start): path for each in known.intermediates for path in each.paths}
+    for store, demands in enumerate(ledger.flow.upkeep_demands):
+        for number in demands if ledger.users[store] else ():
+            demand = ledger.flow.demands[number]
+            path = path_by_owner.get((ledger.flow.stores[store].join, demand.start))
+            arcs = None if path is None else _arcs(path, arc_by_name)
+            if arcs is not None and {leg.arc for leg in demand.legs}.issuperset(arcs):
+                ledger.remove(number)
+                ledger.add(number, arcs)
 
 
 def solve_changed(problem: Problem, known: JointPlan, budget_s: float) -> JointPlan | None:
