@@ -75,11 +75,11 @@ def test_after_the_change_the_inner_streams_share_no_key(duckdb: DuckDbViews) ->
 
 def test_the_fast_stream_of_8b_goes_on_while_the_join_of_the_others_gets_small(tmp_path: Path) -> None:
     data = ChainData(100, is_b=True, change_s=6, seconds=12)
-    assert rows_of_second(data, "u", 0).num_rows == RATE_RATIO * rows_of_second(data, "t", 0).num_rows
+    assert rows_of_second(data, "r", 0).num_rows == RATE_RATIO * rows_of_second(data, "t", 0).num_rows
     with DuckDbViews(duckdb_views(write_chain(data, tmp_path)), threads=1) as duckdb:
-        before, after = (_earlier_pairs(duckdb, "u", "t", "c", lower, upper) for lower, upper in ((5, 6), (11, 12)))
+        before, after = (_earlier_pairs(duckdb, "r", "s", "a", lower, upper) for lower, upper in ((5, 6), (11, 12)))
         assert 0.5 * before < after < 2 * before
-        assert _earlier_pairs(duckdb, "s", "r", "a", 11, 12) < 0.2 * _earlier_pairs(duckdb, "s", "r", "a", 5, 6)
+        assert _earlier_pairs(duckdb, "t", "u", "c", 11, 12) < 0.2 * _earlier_pairs(duckdb, "t", "u", "c", 5, 6)
 
 
 def test_figures_given_to_the_static_plan_have_inner_streams_meet_the_outer_ones_first(data: ChainData) -> None:

@@ -5,9 +5,8 @@ Then all keys move to values that were never seen, so that no row from before me
 
     8a  a row of S finds exactly PARTNERS rows of R that came before it, one of T as many of U;
         rows of S and T have no key in common any more, and rows of R and U come before their partners
-    8b  U comes RATE_RATIO times as fast, and its rows meet those of T as before; hardly one of R finds one of S, so
-        that the join of R, S and T is very small (the paper's chain seen from its other end: an intermediate is open
-        to streams whose names come after its members')
+    8b  R comes RATE_RATIO times as fast, and its rows meet those of S as before; hardly one of U finds one of T, so
+        that the join of S, T and U is very small
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ Keys = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class ChainData:
-    """`rows_per_second` of every stream; U's is more in 8b. The data change after `change_s` of all `seconds`."""
+    """`rows_per_second` of every stream; R's is more in 8b. The data change after `change_s` of all `seconds`."""
 
     rows_per_second: int
     is_b: bool
@@ -58,7 +57,7 @@ class ChainData:
             raise BenchError(f"{self.rows_per_second} rows a second cannot share keys by {PARTNERS}")
 
     def rate(self, stream: str) -> int:
-        return self.rows_per_second * RATE_RATIO if self.is_b and stream == "u" else self.rows_per_second
+        return self.rows_per_second * RATE_RATIO if self.is_b and stream == "r" else self.rows_per_second
 
     @property
     def total_rows(self) -> int:
@@ -74,7 +73,7 @@ class ChainData:
         if second < self.change_s:
             return uniform
         if self.is_b:
-            is_rare = (stream, column) == ("r", "a")
+            is_rare = (stream, column) == ("u", "c")
             return AFTER + uniform + np.where(is_rare & (rng.random(len(uniform)) >= RARE_SHARE), AFTER, 0)
         return AFTER + self._keys_of_8a(rng, stream, column, second)
 
