@@ -44,3 +44,10 @@ def test_a_count_that_got_old_is_asked_for_again() -> None:
 
 def test_a_join_of_two_needs_no_sample() -> None:
     assert choose_samples([live("SELECT a.x FROM a JOIN b ON a.x = b.x")], StatsCatalog()) == ()
+
+
+def test_bounds_that_contradict_each_other_are_not_sampled_and_leave_the_edge_to_others() -> None:
+    never = CHAIN.replace("INTERVAL 3 SECONDS", "INTERVAL 3 SECONDS AND b.ts > a.ts + INTERVAL 9 SECONDS")
+    assert [join.edge for join in choose_samples([live(never)], StatsCatalog())] == ["b.y=c.y"]
+    edges = [join.edge for join in choose_samples([live(never), live(CHAIN)], StatsCatalog())]
+    assert edges == ["a.x=b.x", "b.y=c.y"]

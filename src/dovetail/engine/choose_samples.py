@@ -24,15 +24,19 @@ def choose_samples(queries: Iterable[LiveQuery], stats: StatsCatalog) -> tuple[S
             for equality in live.query.equalities:
                 edge = edge_of(live.query, equality)
                 is_known = edge in stats.key_match or stats.observed.is_fresh(Figure(Kind.MATCH, (edge,)))
-                if edge not in joins and not is_known:
-                    joins[edge] = _sampled(live, equality, edge)
+                sampled = None if edge in joins or is_known else _sampled(live, equality, edge)
+                if sampled is not None:
+                    joins[edge] = sampled
     return tuple(joins[edge] for edge in sorted(joins))
 
 
-def _sampled(live: LiveQuery, equality: Equality, edge: str) -> SampledJoin:
+def _sampled(live: LiveQuery, equality: Equality, edge: str) -> SampledJoin | None:
+    """None if the query's time bounds contradict each other: nothing meets, and that tells nothing of the keys."""
     a, b = (live.query.relation(alias) for alias in sorted(equality.aliases))
     upper_us = live.time_closure.get((a.alias, b.alias))
     back_us = live.time_closure.get((b.alias, a.alias))
+    if upper_us is not None and back_us is not None and upper_us + back_us < 0:
+        return None
     return SampledJoin(
         edge,
         store_of(a),
