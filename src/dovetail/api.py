@@ -13,6 +13,7 @@ from dovetail.core.errors import QueryError, SessionError, StreamError
 from dovetail.engine.engine import Engine
 from dovetail.engine.explain import ExplainFormat, explain_plan, explain_query
 from dovetail.engine.options import make_options
+from dovetail.engine.query_options import query_options
 from dovetail.engine.registry import QueryState
 from dovetail.frontend.durations import DurationError, parse_duration
 from dovetail.optimizer.derive_stores import growing_streams
@@ -38,6 +39,7 @@ class QueryStatus:
     created_batch: int | None
     complete_from: int | None
     dropped_batch: int | None
+    changed_batch: int | None
     total_rows: int
     growing_streams: tuple[str, ...]
 
@@ -64,13 +66,24 @@ class Query:
             created_batch=record.created_batch,
             complete_from=record.complete_from,
             dropped_batch=record.dropped_batch,
+            changed_batch=record.changed_batch,
             total_rows=record.total_rows,
             growing_streams=tuple(growing_streams(live)),
         )
 
-    def drop(self) -> None:
+    def drop(self, *, request: str = "") -> None:
         """Stop the query at the next batch edge; its answers so far stay readable."""
-        self._engine.drop_query(self.id)
+        self._engine.drop_query(self.id, request=request)
+
+    def set_options(self, *, request: str = "", **options: Any) -> None:
+        """Change options from the next batch on; those that are not named stay as they are."""
+        known = self._engine.record(self.id).options
+        self._engine.set_query_options(self.id, query_options(options, base=known), request=request)
+
+    def await_effect(self, timeout: float | None = None) -> QueryStatus:
+        """Wait until the newest change of the query (created, dropped, options) is part of a committed batch."""
+        self._engine.await_effect(self.id, timeout)
+        return self.status
 
     def results(self) -> DataFrame:
         """All committed answers so far, as a batch DataFrame."""
@@ -130,24 +143,30 @@ class Session:
         self._engine.create_stream(Stream(name, stream_columns(name, df.schema), event_time, lateness_us))
         self._pipeline.add_stream(name, df)
 
-    def create_query(self, sql: str, name: str | None = None, *, keep_intermediates: bool = True) -> Query:
+    def create_query(
+        self, sql: str, name: str | None = None, *, replace: bool = False, request: str = "", **options: Any
+    ) -> Query:
         """Accept a continuous query; it takes effect with the next batch, before the start and while running.
 
-        With `keep_intermediates=False` it probes base streams only, whatever the session keeps for other queries.
+        With `replace` it takes the place of a query of the same name, at one batch edge. `request` is an id of your
+        own for this call: a retry under the same id finds the query that the first call created. Options are those
+        of `QueryOptions`: with `keep_intermediates=False` the query probes base streams only, whatever the session
+        keeps for others.
         If it needs columns that no query read so far, this call waits until the batch under way has ended.
         """
+        chosen = query_options(options)
         if self._pipeline.is_active:
             self._pipeline.read_more(self._engine.compile(sql).read_columns())
         name = name or f"query_{uuid.uuid4().hex[:8]}"
-        record = self._engine.create_query(sql, name, keep_intermediates=keep_intermediates)
+        record = self._engine.create_query(sql, name, chosen, may_replace=replace, request=request)
         return Query(self._spark, self._engine, record.id)
 
     def query(self, name: str) -> Query:
         """The handle of the query that has this name now, or had it last (after a restart, for example)."""
         records = self._engine.records()
-        for record in reversed(records):
-            if record.name == name:
-                return Query(self._spark, self._engine, record.id)
+        found = self._engine.named(name) or next((r for r in reversed(records) if r.name == name), None)
+        if found is not None:
+            return Query(self._spark, self._engine, found.id)
         known = ", ".join(sorted({record.name for record in records})) or "none"
         raise QueryError(f"no query {name!r}", hint=f"queries are: {known}")
 

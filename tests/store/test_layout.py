@@ -35,7 +35,13 @@ def test_a_folder_with_other_files_is_refused_and_left_alone(tmp_path: Path) -> 
 
 @pytest.mark.parametrize(
     ("text", "shown"),
-    [('{"layout": 3}', "3"), ('{"layout": "1"}', "1"), ("{}", "unreadable"), ("", "unreadable"), ("[]", "unreadable")],
+    [
+        ('{"layout": 99}', "99"),
+        ('{"layout": "1"}', "1"),
+        ("{}", "unreadable"),
+        ("", "unreadable"),
+        ("[]", "unreadable"),
+    ],
 )
 def test_another_version_is_refused_with_both_and_what_to_do(tmp_path: Path, text: str, shown: str) -> None:
     (tmp_path / "dovetail.json").write_text(text)

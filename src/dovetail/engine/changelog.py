@@ -1,27 +1,62 @@
-"""Creates and drops, durable before they are acknowledged and applied in order at a batch edge (A3).
+"""Creates, replacements, drops and changes of options, durable before they are acknowledged (A3, A9).
 
-One file per entry. A batch applies every entry that is there when it begins and its state records how far it
-came; if the batch does not commit, nothing of it was visible, and its replay may apply more.
+One file per entry, applied in order at a batch edge. A batch applies every entry that is there when it begins and
+its state records how far it came; if the batch does not commit, nothing of it was visible, and its replay may apply
+more. A client that repeats a request under its id finds the entry that the first one made.
 """
 
 from __future__ import annotations
 
 import json
 import threading
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from enum import Enum
 from pathlib import Path
+from typing import Any
+
+from dovetail.core.errors import QueryError
+
+REQUESTS_REMEMBERED = 10_000
+"""How many applied entries are kept, so that a late retry still finds what became of its request."""
+
+
+class Action(Enum):
+    CREATE = "create"
+    DROP = "drop"
+    SET = "set"
 
 
 @dataclass(frozen=True)
 class Change:
-    """`action` is «create» (with `sql` and options) or «drop»; `query` is the query's id."""
+    """`query` is the query's id; `replaces` the id of the one that a new query takes the place of.
+
+    `options` are those that the query has from then on; `request` is a client's own id of what it asked for.
+    """
 
     sequence: int
-    action: str
+    action: Action
     query: str
     name: str
     sql: str = ""
-    keep_intermediates: bool = True
+    options: Mapping[str, Any] = field(default_factory=dict)
+    replaces: str = ""
+    request: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self) | {"action": self.action.value}
+
+    @staticmethod
+    def from_json(record: Mapping[str, Any]) -> Change:
+        return Change(**{**record, "action": Action(record["action"])})
+
+    def asks_the_same(self, other: Change) -> bool:
+        """Whether both stand for one request; a drop or an option names a query, a create makes its own."""
+        mine, theirs = (
+            replace(change, sequence=0, query="" if change.action is Action.CREATE else change.query, replaces="")
+            for change in (self, other)
+        )
+        return mine == theirs
 
 
 class Changelog:
@@ -31,28 +66,52 @@ class Changelog:
         self._folder = root / "changelog"
         self._folder.mkdir(parents=True, exist_ok=True)
         self._lock = threading.Lock()
-        self._entries = [Change(**json.loads(path.read_text())) for path in sorted(self._folder.glob("*.json"))]
+        self._entries = [Change.from_json(json.loads(path.read_text())) for path in sorted(self._folder.glob("*.json"))]
+        self._by_request = {entry.request: entry for entry in self._entries if entry.request}
 
-    def append_create(self, name: str, sql: str, *, keep_intermediates: bool = True) -> Change:
+    def append(self, change: Change) -> Change:
+        """Make `change` durable under the next number; a create gets its query's id with it."""
         with self._lock:
-            sequence = self._next_sequence()
-            return self._append(Change(sequence, "create", f"{name}#{sequence}", name, sql, keep_intermediates))
+            sequence = self._entries[-1].sequence + 1 if self._entries else 1
+            query = f"{change.name}#{sequence}" if change.action is Action.CREATE else change.query
+            numbered = replace(change, sequence=sequence, query=query)
+            path = self._path(sequence)
+            draft = path.with_suffix(".draft")
+            draft.write_text(json.dumps(numbered.to_json()))
+            draft.replace(path)
+            self._entries.append(numbered)
+            if numbered.request:
+                self._by_request[numbered.request] = numbered
+            return numbered
 
-    def append_drop(self, query: str, name: str) -> Change:
-        with self._lock:
-            return self._append(Change(self._next_sequence(), "drop", query, name))
+    def requested(self, change: Change) -> Change | None:
+        """The entry that the same request made before; an id that stands for another request is an error."""
+        known = self._by_request.get(change.request) if change.request else None
+        if known is not None and not known.asks_the_same(change):
+            raise QueryError(
+                f"request {change.request!r} was used before for another change ({known.action.value} {known.name})",
+                hint="give every request an id of its own, e.g. a UUID",
+            )
+        return known
 
     def after(self, sequence: int) -> tuple[Change, ...]:
         with self._lock:
-            return tuple(entry for entry in self._entries if entry.sequence > sequence)
+            newer = []
+            for entry in reversed(self._entries):
+                if entry.sequence <= sequence:
+                    break
+                newer.append(entry)
+            return tuple(reversed(newer))
 
-    def _next_sequence(self) -> int:
-        return self._entries[-1].sequence + 1 if self._entries else 1
+    def forget(self, applied: int) -> None:
+        """Entries up to number `applied` are part of a committed state: keep only as many as retries may ask for."""
+        with self._lock:
+            gone = [entry for entry in self._entries if entry.sequence <= applied][:-REQUESTS_REMEMBERED]
+            del self._entries[: len(gone)]
+            for entry in gone:
+                if self._by_request.get(entry.request) is entry:
+                    del self._by_request[entry.request]
+                self._path(entry.sequence).unlink(missing_ok=True)
 
-    def _append(self, change: Change) -> Change:
-        path = self._folder / f"{change.sequence:010d}.json"
-        draft = path.with_suffix(".draft")
-        draft.write_text(json.dumps(asdict(change)))
-        draft.replace(path)
-        self._entries.append(change)
-        return change
+    def _path(self, sequence: int) -> Path:
+        return self._folder / f"{sequence:010d}.json"

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.core.clock import Clock, system_clock
-from dovetail.core.errors import DovetailError, QueryError, SessionError, StreamError
-from dovetail.engine.changelog import Change, Changelog
+from dovetail.core.errors import DovetailError, SessionError, StreamError
 from dovetail.engine.choose_merges import choose_merges
 from dovetail.engine.choose_samples import choose_samples
-from dovetail.engine.coverage import complete_from
+from dovetail.engine.commit_news import CommitNews, Listener
+from dovetail.engine.control_plane import ControlPlane
 from dovetail.engine.fill import choose_chunks
 from dovetail.engine.fill_intermediates import FillPolicy
 from dovetail.engine.finish_batch import check_written, finish_batch
@@ -30,12 +30,11 @@ from dovetail.engine.options import EngineOptions
 from dovetail.engine.plan_history import PlanChange
 from dovetail.engine.planner import Planned, Planner
 from dovetail.engine.progress import make_progress
-from dovetail.engine.registry import QueryRecord, QueryState, Registry, check_name
+from dovetail.engine.query_options import QueryOptions
+from dovetail.engine.registry import QueryRecord, Registry
 from dovetail.engine.state import EngineState, stream_text
 from dovetail.engine.unit_cost_cache import load_unit_costs
-from dovetail.frontend.compile_sql import compile_sql
 from dovetail.optimizer.decide import Decide
-from dovetail.optimizer.derive_stores import growing_streams
 from dovetail.optimizer.live_query import LiveQuery
 from dovetail.plan.sampled_join import SampledJoin
 from dovetail.plan.shared_plan import SharedPlan
@@ -88,13 +87,14 @@ class Engine:
             self._state = EngineState() if latest is None else EngineState.from_stored(latest[1])
             for meta in self._state.buckets:
                 check_bucket(root, meta)
-            self._changelog = Changelog(root)
+            self.streams: dict[str, Stream] = {}
+            self._control = ControlPlane(root, options, self.streams)
             self._results = _ResultIndex(root)
         except DovetailError:
             self._checkpoint_lock.release()
             raise
-        self.streams: dict[str, Stream] = {}
-        self._compiled: dict[str, JoinQuery] = {}
+        self._committed = threading.Condition(self._lock)
+        self._listeners: list[Listener] = []
         self._sampled_joins: tuple[SampledJoin, ...] = ()
         self.progress: dict[str, Any] | None = None
 
@@ -116,55 +116,44 @@ class Engine:
                 )
             self.streams[stream.name] = stream
 
-    def create_query(self, sql: str, name: str, *, keep_intermediates: bool = True) -> QueryRecord:
-        """Accept a query; it takes effect with the next batch. The same name and text again is no new query."""
-        with self._lock:
-            check_name(name)
-            known = self._current(name)
-            if known is not None:
-                if (known.sql, known.keep_intermediates) == (sql, keep_intermediates):
-                    return known
-                what = "text" if known.sql != sql else "choice of keep_intermediates"
-                raise QueryError(
-                    f"query {name!r} exists already with another {what}", hint="drop it first, or choose another name"
-                )
-            compiled = self.compile(sql)
-            self._check_growth(name, compiled)
-            change = self._changelog.append_create(name, sql, keep_intermediates=keep_intermediates)
-            self._compiled[change.query] = compiled
-            return QueryRecord.accepted(change)
+    def create_query(
+        self,
+        sql: str,
+        name: str,
+        options: QueryOptions | None = None,
+        *,
+        may_replace: bool = False,
+        request: str = "",
+    ) -> QueryRecord:
+        """Accept a query; it takes effect with the next batch. The same name and text again is no new query.
 
-    def _check_growth(self, name: str, query: JoinQuery) -> None:
-        """A query without time bounds keeps rows for ever: allowed and said aloud, unless a budget is set."""
-        growing = growing_streams(LiveQuery(name, name, query))
-        if not growing:
-            return
-        if self.options.storage_budget is not None:
-            raise QueryError(
-                f"query {name!r} would keep {', '.join(growing)} for ever, and the session has a storage budget",
-                hint="bound it in time, e.g. add WITHIN 10 SECONDS at the end, or set storage_budget=None",
-            )
-        _log.warning("query %s keeps %s for ever: its state grows without bound", name, ", ".join(growing))
-
-    def drop_query(self, query_id: str) -> None:
+        `request` is the client's own id of this call: once it was accepted, a repetition finds the same query.
+        """
         with self._lock:
-            record = self.record(query_id)
-            if record.state is QueryState.DROPPED:
-                return
-            self._changelog.append_drop(record.id, record.name)
+            options = options or QueryOptions()
+            return self._control.create(self._state, sql, name, options, may_replace=may_replace, request=request)
+
+    def drop_query(self, query_id: str, *, request: str = "") -> QueryRecord:
+        with self._lock:
+            return self._control.drop(self._state, query_id, request=request)
+
+    def set_query_options(self, query_id: str, options: QueryOptions, *, request: str = "") -> QueryRecord:
+        with self._lock:
+            return self._control.set_options(self._state, query_id, options, request=request)
 
     def record(self, query_id: str) -> QueryRecord:
         """The query as it stands, changes not yet in effect included as «pending» or «dropped»."""
         with self._lock:
-            registry = self._with_pending()
-            try:
-                return registry[query_id]
-            except StopIteration:
-                raise QueryError(f"no query {query_id!r}") from None
+            return self._registry()[query_id]
 
     def records(self) -> tuple[QueryRecord, ...]:
         with self._lock:
-            return self._with_pending().records
+            return self._registry().records
+
+    def named(self, name: str) -> QueryRecord | None:
+        """The query that has this name now."""
+        with self._lock:
+            return self._registry().named(name)
 
     def results(self, query_id: str) -> list[ResultFile]:
         with self._lock:
@@ -172,20 +161,18 @@ class Engine:
 
     def compiled(self, query_id: str) -> JoinQuery:
         with self._lock:
-            if query_id not in self._compiled:
-                self._compiled[query_id] = self.compile(self.record(query_id).sql)
-            return self._compiled[query_id]
+            return self._control.compiled(self._state, query_id)
 
     def compile(self, sql: str) -> JoinQuery:
         with self._lock:
-            return compile_sql(sql, self.streams, timezone=self.options.timezone)
+            return self._control.compile(sql)
 
     def read_columns(self) -> dict[str, set[str]]:
         """By stream, the columns that the next batch needs: the event time always, for watermarks."""
         with self._lock:
             found = {name: {stream.event_time} if stream.event_time else set() for name, stream in self.streams.items()}
-            for record in self._with_pending().records:
-                if record.state in (QueryState.RUNNING, QueryState.PENDING):
+            for record in self._registry().records:
+                if record.is_live:
                     for stream, columns in self.compiled(record.id).read_columns().items():
                         found[stream] |= columns
             return found
@@ -248,8 +235,8 @@ class Engine:
                     ),
                     hint="register the same streams, or start with an empty checkpoint folder",
                 )
-            for record in self._with_pending().records:
-                if record.state in (QueryState.RUNNING, QueryState.PENDING):
+            for record in self._registry().records:
+                if record.is_live:
                     self.compiled(record.id)
 
     # Batches
@@ -283,8 +270,50 @@ class Engine:
         )
         with self._lock:
             self._planner.note_committed(batch, planned, durations["run"], self.progress["numInputRows"])
+            self._control.forget(state)
+            self._committed.notify_all()
         committed.clean_up(self.root, self._on_step)
+        self._tell(CommitNews(batch, self.progress, draft.results))
         return True
+
+    # Waiting and listening
+
+    def await_batch(self, batch: int, timeout_s: float | None = None) -> bool:
+        """Until `batch` is committed; False when the time is up first."""
+        with self._lock:
+            return self._committed.wait_for(lambda: self._state.batch >= batch, timeout_s)
+
+    def await_effect(self, query_id: str, timeout_s: float | None = None) -> QueryRecord:
+        """Until no change of the query is pending, or the time is up; the query as it stands then."""
+        with self._lock:
+            accepted = self._registry()
+
+            def is_in_effect() -> bool:
+                return self._state.registry.by_id.get(query_id) == self._registry().by_id.get(query_id)
+
+            accepted[query_id]
+            self._committed.wait_for(is_in_effect, timeout_s)
+            return self.record(query_id)
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Have `listener` called after every commit, in the batch's thread; the answer ends it."""
+        with self._lock:
+            self._listeners.append(listener)
+
+        def end() -> None:
+            with self._lock:
+                self._listeners.remove(listener)
+
+        return end
+
+    def _tell(self, news: CommitNews) -> None:
+        with self._lock:
+            listeners = tuple(self._listeners)
+        for listener in listeners:
+            try:
+                listener(news)
+            except Exception:  # noqa: BLE001 - the batch is committed, whatever they do
+                _log.exception("a listener failed on batch %d", news.batch)
 
     def _task(self, before: EngineState, planned: Planned) -> BatchTask:
         plan = planned.plan
@@ -312,23 +341,8 @@ class Engine:
 
     def _apply_changes(self, state: EngineState, batch: int) -> EngineState:
         """The state in which `batch` runs: its number, and every change that is there now."""
-        sequence = state.change_sequence
-        registry = state.registry
-        for change in self._changelog.after(sequence):
-            registry = self._changed(registry, change, batch, state)
-            sequence = change.sequence
         texts = {name: stream_text(stream) for name, stream in sorted(self.streams.items())}
-        return replace(state, batch=batch, change_sequence=sequence, registry=registry, stream_texts=texts)
-
-    def _changed(self, registry: Registry, change: Change, batch: int, state: EngineState) -> Registry:
-        if change.action == "drop":
-            return registry.changed(change.query, state=QueryState.DROPPED, dropped_batch=batch)
-        record = QueryRecord.accepted(change)
-        live = LiveQuery(record.id, record.name, self.compiled(record.id))
-        since = complete_from(
-            live, batch, self.streams, state.histories, state.buckets, state.watermark_us_by_stream(self.streams)
-        )
-        return registry.with_record(replace(record, state=QueryState.RUNNING, created_batch=batch, complete_from=since))
+        return replace(self._control.applied(state, batch), stream_texts=texts)
 
     def _plan_for(self, state: EngineState) -> tuple[EngineState, Planned]:
         live = tuple(
@@ -337,7 +351,7 @@ class Engine:
                 record.name,
                 self.compiled(record.id),
                 record.complete_from or 0,
-                may_materialize=record.keep_intermediates,
+                may_materialize=record.options.keep_intermediates,
             )
             for record in state.registry.running
         )
@@ -345,19 +359,8 @@ class Engine:
         is_resumed = self.progress is None and state.registry.running == self._state.registry.running
         return self._planner.plan(live, self.streams, state, self.statistics, is_resumed=is_resumed)
 
-    def _with_pending(self) -> Registry:
-        records = {record.id: record for record in self._state.registry.records}
-        for change in self._changelog.after(self._state.change_sequence):
-            if change.action == "create":
-                records[change.query] = QueryRecord.accepted(change)
-            else:
-                records[change.query] = replace(records[change.query], state=QueryState.DROPPED)
-        return Registry(tuple(records.values()))
-
-    def _current(self, name: str) -> QueryRecord | None:
-        return next(
-            (r for r in self._with_pending().records if r.name == name and r.state is not QueryState.DROPPED), None
-        )
+    def _registry(self) -> Registry:
+        return self._control.registry(self._state)
 
 
 class _ResultIndex:

@@ -70,12 +70,13 @@ def check_written(buckets: list[BucketMeta]) -> list[BucketMeta]:
 
 
 def _with_results(registry: Registry, rows_by_query: dict[str, int], failed: dict[str, str]) -> Registry:
+    changed = []
     for record in registry.running:
         if record.id in failed:
-            registry = registry.changed(record.id, state=QueryState.QUARANTINED, error=failed[record.id])
+            changed.append(replace(record, state=QueryState.QUARANTINED, error=failed[record.id]))
         elif record.id in rows_by_query:
-            registry = registry.changed(record.id, total_rows=record.total_rows + rows_by_query[record.id])
-    return registry
+            changed.append(replace(record, total_rows=record.total_rows + rows_by_query[record.id]))
+    return registry.updated(changed) if changed else registry
 
 
 def _max_times(before: Mapping[str, int], counts: list[StreamCount]) -> dict[str, int]:

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
+from functools import cached_property
 from typing import Any
 
 from dovetail.core.errors import QueryError
-from dovetail.engine.changelog import Change
+from dovetail.engine.changelog import Action, Change
+from dovetail.engine.query_options import QueryOptions
 
+DROPPED_REMEMBERED = 1_000
+"""The state is written whole with every batch, so it cannot keep every query that ever was."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,99}\Z")
 
 
 class QueryState(Enum):
     PENDING = "pending"  # accepted, takes effect with the next batch
     RUNNING = "running"
-    QUARANTINED = "quarantined"  # failed on some row; its answers up to then stay, the others go on
+    QUARANTINED = "quarantined"  # failed on some row or broke a limit; its answers up to then stay, the others go on
     DROPPED = "dropped"
 
 
@@ -25,7 +29,7 @@ class QueryState(Enum):
 class QueryRecord:
     """`id` is unique for ever, so that a name can be used again; batches are None until they happen.
 
-    `keep_intermediates` off: the query probes base stores only, whatever the session keeps for others.
+    `changed_batch` is the batch with which the newest change of options took effect.
     """
 
     id: str
@@ -35,48 +39,81 @@ class QueryRecord:
     created_batch: int | None = None
     complete_from: int | None = None
     dropped_batch: int | None = None
+    changed_batch: int | None = None
     error: str | None = None
     total_rows: int = 0
-    keep_intermediates: bool = True
+    options: QueryOptions = field(default_factory=QueryOptions)
 
     @staticmethod
     def accepted(change: Change) -> QueryRecord:
         """The query that a «create» stands for, before any batch knows it."""
-        return QueryRecord(change.query, change.name, change.sql, keep_intermediates=change.keep_intermediates)
+        return QueryRecord(change.query, change.name, change.sql, options=QueryOptions.from_json(change.options))
+
+    @property
+    def is_live(self) -> bool:
+        """Whether batches answer it, now or from the next one on."""
+        return self.state in (QueryState.PENDING, QueryState.RUNNING)
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self) | {"state": self.state.value}
 
     @staticmethod
     def from_json(record: Mapping[str, Any]) -> QueryRecord:
-        return QueryRecord(**{**record, "state": QueryState(record["state"])})
+        values = {"state": QueryState(record["state"]), "options": QueryOptions.from_json(record["options"])}
+        return QueryRecord(**{**record, **values})
 
 
 @dataclass(frozen=True)
 class Registry:
-    """All queries ever, by id, in order of creation. Changes give a new value."""
+    """Queries in order of creation: all that are not dropped, and the last ones that are. Changes give a new value."""
 
     records: tuple[QueryRecord, ...] = ()
 
-    def __getitem__(self, query_id: str) -> QueryRecord:
-        return next(record for record in self.records if record.id == query_id)
+    @cached_property
+    def by_id(self) -> Mapping[str, QueryRecord]:
+        return {record.id: record for record in self.records}
 
-    @property
+    @cached_property
+    def _by_name(self) -> Mapping[str, QueryRecord]:
+        return {record.name: record for record in self.records if record.state is not QueryState.DROPPED}
+
+    @cached_property
     def running(self) -> tuple[QueryRecord, ...]:
         return tuple(record for record in self.records if record.state is QueryState.RUNNING)
 
+    def __getitem__(self, query_id: str) -> QueryRecord:
+        try:
+            return self.by_id[query_id]
+        except KeyError:
+            raise QueryError(f"no query {query_id!r}") from None
+
     def named(self, name: str) -> QueryRecord | None:
-        """The query that has this name now: running or quarantined, not dropped."""
-        live = (QueryState.RUNNING, QueryState.QUARANTINED)
-        return next((record for record in self.records if record.name == name and record.state in live), None)
+        """The query that has this name now: any that is not dropped."""
+        return self._by_name.get(name)
 
-    def with_record(self, record: QueryRecord) -> Registry:
-        if any(known.id == record.id for known in self.records):
-            return Registry(tuple(record if known.id == record.id else known for known in self.records))
-        return Registry((*self.records, record))
+    def updated(self, records: Iterable[QueryRecord]) -> Registry:
+        """With these in place of those of the same id; new ones at the end; without the oldest that were dropped."""
+        by_id = {**self.by_id, **{record.id: record for record in records}}
+        dropped = [record.id for record in by_id.values() if record.state is QueryState.DROPPED]
+        for query_id in dropped[:-DROPPED_REMEMBERED]:
+            del by_id[query_id]
+        return Registry(tuple(by_id.values()))
 
-    def changed(self, query_id: str, **fields: Any) -> Registry:
-        return self.with_record(replace(self[query_id], **fields))
+    def with_pending(self, changes: Iterable[Change]) -> Registry:
+        """As users see it: changes that no batch applied yet make queries «pending» or «dropped»."""
+        by_id: dict[str, QueryRecord] = {}
+        for change in changes:
+            if change.action is Action.CREATE:
+                by_id[change.query] = QueryRecord.accepted(change)
+                gone = change.replaces
+            else:
+                gone = change.query if change.action is Action.DROP else ""
+            if gone:
+                by_id[gone] = replace(by_id.get(gone) or self[gone], state=QueryState.DROPPED)
+            if change.action is Action.SET:
+                known = by_id.get(change.query) or self[change.query]
+                by_id[change.query] = replace(known, options=QueryOptions.from_json(change.options))
+        return self.updated(by_id.values()) if by_id else self
 
 
 def check_name(name: str) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dovetail.core.errors import CheckpointVersionMismatch, SessionError
 
-LAYOUT_VERSION = 2
+LAYOUT_VERSION = 3
 _VERSION_FILE = "dovetail.json"
 
 

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from dovetail.engine.engine import Engine
 from dovetail.engine.fill_intermediates import FillPolicy
 from dovetail.engine.options import make_options
+from dovetail.engine.query_options import query_options
 from dovetail.engine.registry import QueryRecord
 from dovetail.frontend.durations import parse_duration
 from dovetail.kernels.arrow_types import arrow_type, sql_type_of
@@ -68,8 +69,10 @@ class LocalSession:
         columns = tuple((field.name, sql_type_of(field.type)) for field in schema)
         self.engine.create_stream(Stream(name, columns, event_time, parse_duration(lateness)))
 
-    def create_query(self, sql: str, name: str, *, keep_intermediates: bool = True) -> LocalQuery:
-        record = self.engine.create_query(sql, name, keep_intermediates=keep_intermediates)
+    def create_query(
+        self, sql: str, name: str, *, replace: bool = False, request: str = "", **options: Any
+    ) -> LocalQuery:
+        record = self.engine.create_query(sql, name, query_options(options), may_replace=replace, request=request)
         self._query_ids[name] = record.id
         return LocalQuery(self.engine, record.id)
 

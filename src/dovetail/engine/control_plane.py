@@ -1,0 +1,160 @@
+"""Accepts changes of queries and applies them at batch edges: each takes effect exactly once (A3, A9).
+
+    create, replace, drop, set  --check, append to the changelog-->  accepted («pending»)
+    the next batch              --apply in order-->                  in effect, with the number of that batch
+
+A change is durable before anybody hears that it was accepted; the state that a batch commits says which changes are
+part of it, so a crash in between applies none of them or all of them again to the same end.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from dovetail.core.errors import QueryError
+from dovetail.engine.changelog import Action, Change, Changelog
+from dovetail.engine.coverage import complete_from
+from dovetail.engine.options import EngineOptions
+from dovetail.engine.query_options import QueryOptions
+from dovetail.engine.registry import QueryRecord, QueryState, Registry, check_name
+from dovetail.engine.state import EngineState
+from dovetail.frontend.compile_sql import compile_sql
+from dovetail.optimizer.derive_stores import growing_streams
+from dovetail.optimizer.live_query import LiveQuery
+from dovetail.query.join_query import JoinQuery
+from dovetail.query.stream import Stream
+
+_log = logging.getLogger("dovetail")
+
+
+class ControlPlane:
+    """Not thread-safe: the engine calls it under its lock, always with the state of the last committed batch."""
+
+    def __init__(self, root: Path, options: EngineOptions, streams: Mapping[str, Stream]) -> None:
+        self._changelog = Changelog(root)
+        self._options = options
+        self._streams = streams
+        self._compiled: dict[str, JoinQuery] = {}
+        self._seen: tuple[Registry, int, Registry] | None = None
+
+    # Accepting
+
+    def create(
+        self, state: EngineState, sql: str, name: str, options: QueryOptions, *, may_replace: bool, request: str
+    ) -> QueryRecord:
+        """The same name, text and options again is no new query; with `may_replace` another text takes its place."""
+        check_name(name)
+        change = Change(0, Action.CREATE, "", name, sql, options.to_json(), request=request)
+        known_change = self._changelog.requested(change)
+        if known_change is not None:
+            return self.registry(state)[known_change.query]
+        known = self.registry(state).named(name)
+        if known is not None and (known.sql, known.options) == (sql, options):
+            return known
+        if known is not None and not may_replace:
+            what = "text" if known.sql != sql else "options"
+            raise QueryError(
+                f"query {name!r} exists already with another {what}",
+                hint="replace it (CREATE OR REPLACE, replace=True), drop it first, or choose another name",
+            )
+        compiled = self.compile(sql)
+        self._check_growth(name, compiled)
+        accepted = self._changelog.append(replace(change, replaces="" if known is None else known.id))
+        self._compiled[accepted.query] = compiled
+        return QueryRecord.accepted(accepted)
+
+    def drop(self, state: EngineState, query_id: str, *, request: str) -> QueryRecord:
+        """Dropping what is dropped is no change."""
+        record = self.registry(state)[query_id]
+        change = Change(0, Action.DROP, record.id, record.name, request=request)
+        if record.state is not QueryState.DROPPED and self._changelog.requested(change) is None:
+            self._changelog.append(change)
+        return self.registry(state)[query_id]
+
+    def set_options(self, state: EngineState, query_id: str, options: QueryOptions, *, request: str) -> QueryRecord:
+        record = self.registry(state)[query_id]
+        change = Change(0, Action.SET, record.id, record.name, options=options.to_json(), request=request)
+        if self._changelog.requested(change) is None and record.options != options:
+            if record.state is QueryState.DROPPED:
+                raise QueryError(f"query {record.name!r} is dropped", hint="create it anew with these options")
+            self._changelog.append(change)
+        return self.registry(state)[query_id]
+
+    def _check_growth(self, name: str, query: JoinQuery) -> None:
+        """A query without time bounds keeps rows for ever: allowed and said aloud, unless a budget is set."""
+        growing = growing_streams(LiveQuery(name, name, query))
+        if not growing:
+            return
+        if self._options.storage_budget is not None:
+            raise QueryError(
+                f"query {name!r} would keep {', '.join(growing)} for ever, and the session has a storage budget",
+                hint="bound it in time, e.g. add WITHIN 10 SECONDS at the end, or set storage_budget=None",
+            )
+        _log.warning("query %s keeps %s for ever: its state grows without bound", name, ", ".join(growing))
+
+    # Looking
+
+    def registry(self, state: EngineState) -> Registry:
+        """All queries as they stand, changes that no batch applied yet included."""
+        changes = self._changelog.after(state.change_sequence)
+        newest = changes[-1].sequence if changes else state.change_sequence
+        if self._seen is None or self._seen[0] is not state.registry or self._seen[1] != newest:
+            self._seen = state.registry, newest, state.registry.with_pending(changes)
+        return self._seen[2]
+
+    def compile(self, sql: str) -> JoinQuery:
+        return compile_sql(sql, self._streams, timezone=self._options.timezone)
+
+    def compiled(self, state: EngineState, query_id: str) -> JoinQuery:
+        if query_id not in self._compiled:
+            self._compiled[query_id] = self.compile(self.registry(state)[query_id].sql)
+        return self._compiled[query_id]
+
+    # Applying
+
+    def applied(self, state: EngineState, batch: int) -> EngineState:
+        """The state in which `batch` runs: its number, and every change that is there now."""
+        changes = self._changelog.after(state.change_sequence)
+        by_id: dict[str, QueryRecord] = {}
+        for change in changes:
+            for record in self._changed(state, by_id, change, batch):
+                by_id[record.id] = record
+        sequence = changes[-1].sequence if changes else state.change_sequence
+        registry = state.registry.updated(by_id.values()) if by_id else state.registry
+        return replace(state, batch=batch, change_sequence=sequence, registry=registry)
+
+    def forget(self, state: EngineState) -> None:
+        """What the committed state made old: entries of the changelog, queries that it does not know any more."""
+        self._changelog.forget(state.change_sequence)
+        known = self.registry(state).by_id
+        for query_id in [query_id for query_id in self._compiled if query_id not in known]:
+            del self._compiled[query_id]
+
+    def _changed(
+        self, state: EngineState, by_id: Mapping[str, QueryRecord], change: Change, batch: int
+    ) -> list[QueryRecord]:
+        def known(query_id: str) -> QueryRecord:
+            return by_id.get(query_id) or state.registry[query_id]
+
+        if change.action is Action.DROP:
+            return [replace(known(change.query), state=QueryState.DROPPED, dropped_batch=batch)]
+        if change.action is Action.SET:
+            options = QueryOptions.from_json(change.options)
+            return [replace(known(change.query), options=options, changed_batch=batch)]
+        since = complete_from(
+            LiveQuery(change.query, change.name, self.compiled(state, change.query)),
+            batch,
+            self._streams,
+            state.histories,
+            state.buckets,
+            state.watermark_us_by_stream(self._streams),
+        )
+        created = replace(
+            QueryRecord.accepted(change), state=QueryState.RUNNING, created_batch=batch, complete_from=since
+        )
+        if not change.replaces:
+            return [created]
+        return [replace(known(change.replaces), state=QueryState.DROPPED, dropped_batch=batch), created]
