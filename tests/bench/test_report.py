@@ -74,7 +74,7 @@ TPCH_MULTI: dict[str, Any] = {
     "ten": TPCH_CASE,
     **CIRCUMSTANCES,
 }
-TREE: dict[str, Any] = {"rows_shipped": 1_000, "rows_stored": 2_000, "seconds": 0.5}
+TREE: dict[str, Any] = {"rows_shipped": 1_000, "rows_stored": 2_000, "seconds": 0.5, "planning_seconds": 0.1}
 MATERIALIZE: dict[str, Any] = {
     "suite": "materialize",
     "cases": {"Q3": {"flat": TREE, "left_deep": {**TREE, "rows_shipped": 400}, "optimized": TREE}},
@@ -118,7 +118,9 @@ def test_spark_stands_beside_the_five_queries_only() -> None:
 
 def test_each_tree_of_a_join_has_a_row() -> None:
     values = _values(MATERIALIZE)
-    assert values["Q3, left-deep: rows shipped; rows stored; time"] == "400; 2,000; 0.5 s"
+    assert (
+        values["Q3, left-deep: rows shipped; rows stored; time of batches; of planning"] == "400; 2,000; 0.5 s; 0.1 s"
+    )
     assert len(values) == 3
 
 
@@ -126,6 +128,20 @@ def test_the_block_names_the_machine_and_the_date_once() -> None:
     block = markdown_block([SMALLEST, QUERIES])
     assert block.startswith("Measured on 2 cores, 24 GiB, Spark 4.3.0, 2026-01-31.\n")
     assert "| `smallest` | batch, median | 150 ms |" in block
+
+
+def test_suites_that_were_not_run_anew_keep_their_rows() -> None:
+    old = markdown_block([SMALLEST, QUERIES])
+    newer = {**SMALLEST, "date": "2026-02-01", "batch_ms_p50": 99.0}
+    block = markdown_block([newer], old)
+    assert [row for row in block.splitlines() if "`queries`" in row] == [
+        r for r in old.splitlines() if "`queries`" in r
+    ]
+    assert [row for row in block.splitlines() if "batch, median" in row and "Spark" not in row] == [
+        "| `smallest` | batch, median | 99 ms |"
+    ]
+    assert "2026-01-31; 2 cores" in block
+    assert markdown_block([SMALLEST], old) == old
 
 
 def test_only_the_text_between_the_marks_changes() -> None:

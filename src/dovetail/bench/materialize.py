@@ -207,4 +207,5 @@ def _figures(run: LocalRun) -> dict[str, object]:
         "rows_stored": run.rows_stored,
         "state_bytes": run.state_bytes,
         "seconds": round(run.seconds, 3),
+        "planning_seconds": round(run.planning_seconds, 3),
     }

@@ -1,7 +1,7 @@
 """Figures for people: the table after a run, and the block of the README.
 
-`python -m dovetail.bench.report README.md single.json queries.json ...` rewrites what stands between
-the two marks in the README; `make bench` ends with it.
+`python -m dovetail.bench.report README.md single.json queries.json ...` puts these suites' figures between the two
+marks in the README and leaves those of the others; `make bench` ends with it.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from dovetail.bench.options import BenchError
 
 BEGIN_MARK = "<!-- bench:begin -->"
 END_MARK = "<!-- bench:end -->"
+_HEAD = "Measured on "
 Figures = Mapping[str, Any]
 
 
@@ -48,22 +49,47 @@ def figures_table(figures: Figures) -> Table:
     return table
 
 
-def markdown_block(all_figures: Sequence[Figures]) -> str:
-    """All suites as one Markdown table, with the machine and the date above it."""
-    circumstances = sorted({_circumstances(figures) for figures in all_figures})
-    lines = [f"Measured on {'; '.join(circumstances)}.", "", "| suite | measured | value |", "|---|---|---|"]
+def markdown_block(all_figures: Sequence[Figures], old_block: str = "") -> str:
+    """All suites as one Markdown table, with the machine and the date above it; `old_block` has those not run anew."""
+    rows_by_suite = _rows_by_suite(old_block)
     for figures in all_figures:
-        lines += [f"| `{figures['suite']}` | {row.measured} | {row.value} |" for row in figure_rows(figures)]
+        suite = str(figures["suite"])
+        rows_by_suite[suite] = [f"| `{suite}` | {row.measured} | {row.value} |" for row in figure_rows(figures)]
+    heads = [line for line in old_block.splitlines() if line.startswith(_HEAD)]
+    known = heads[0].removeprefix(_HEAD).rstrip(".").split("; ") if heads else []
+    circumstances = sorted({*known, *(_circumstances(figures) for figures in all_figures)})
+    lines = [f"{_HEAD}{'; '.join(circumstances)}.", "", "| suite | measured | value |", "|---|---|---|"]
+    for suite in sorted(rows_by_suite, key=list(_ROWS_BY_SUITE).index):
+        lines += rows_by_suite[suite]
     return "\n".join(lines)
+
+
+def _rows_by_suite(block: str) -> dict[str, list[str]]:
+    rows_by_suite: dict[str, list[str]] = {}
+    for line in block.splitlines():
+        suite = line.removeprefix("| `").split("`")[0]
+        if line.startswith("| `") and suite in _ROWS_BY_SUITE:
+            rows_by_suite.setdefault(suite, []).append(line)
+    return rows_by_suite
+
+
+def old_block(readme: str) -> str:
+    """What stands between the README's marks now."""
+    return _parts(readme)[1].strip("\n")
 
 
 def replace_block(readme: str, block: str) -> str:
     """The README's text with what stands between the marks replaced."""
+    before, _, after = _parts(readme)
+    return f"{before}{BEGIN_MARK}\n{block}\n{END_MARK}{after}"
+
+
+def _parts(readme: str) -> tuple[str, str, str]:
     before, *rest = readme.split(BEGIN_MARK)
-    _, *after = rest[0].split(END_MARK) if len(rest) == 1 else ("",)
+    between, *after = rest[0].split(END_MARK) if len(rest) == 1 else ("",)
     if len(after) != 1 or END_MARK in before:
         raise BenchError("the README has no place for the figures", hint=f"add {BEGIN_MARK} and {END_MARK} once each")
-    return f"{before}{BEGIN_MARK}\n{block}\n{END_MARK}{after[0]}"
+    return before, between, after[0]
 
 
 def _circumstances(figures: Figures) -> str:
@@ -192,14 +218,17 @@ def _tpch_multi_rows(figures: Figures) -> list[FigureRow]:
 
 def _materialize_rows(figures: Figures) -> list[FigureRow]:
     return [
-        FigureRow(f"{name}, {tree.replace('_', '-')}: rows shipped; rows stored; time", _tree_text(case[tree]))
+        FigureRow(
+            f"{name}, {tree.replace('_', '-')}: rows shipped; rows stored; time of batches; of planning",
+            _tree_text(case[tree]),
+        )
         for name, case in figures["cases"].items()
         for tree in ("flat", "left_deep", "optimized")
     ]
 
 
 def _tree_text(tree: Figures) -> str:
-    return f"{tree['rows_shipped']:,}; {tree['rows_stored']:,}; {tree['seconds']} s"
+    return f"{tree['rows_shipped']:,}; {tree['rows_stored']:,}; {tree['seconds']} s; {tree['planning_seconds']} s"
 
 
 _ROWS_BY_SUITE = {
@@ -221,7 +250,8 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     readme = Path(arguments[0])
     all_figures = [json.loads(Path(path).read_text(encoding="utf-8")) for path in arguments[1:]]
-    readme.write_text(replace_block(readme.read_text(encoding="utf-8"), markdown_block(all_figures)), encoding="utf-8")
+    text = readme.read_text(encoding="utf-8")
+    readme.write_text(replace_block(text, markdown_block(all_figures, old_block(text))), encoding="utf-8")
     return 0
 
 
