@@ -63,3 +63,13 @@ def test_statistics_are_found_whatever_the_aliases(live: MakeQuery) -> None:
     query = live("q", "SELECT a.v FROM s a JOIN r b ON b.x = a.x").query
     stats = StatsCatalog(ROWS, {"r.x=s.x": 0.5})
     assert estimated_rows(query, ["a", "b"], stats) == pytest.approx(1000 * 100 * 0.5 / 2)
+
+
+def test_an_equality_that_follows_from_others_is_not_counted_again(live: MakeQuery) -> None:
+    triangle = "SELECT r.v FROM r JOIN s ON r.x = s.x JOIN t ON s.x = t.x AND r.x = t.x"
+    stats = StatsCatalog(ROWS, {"r.x=s.x": 0.04, "s.x=t.x": 0.04, "r.x=t.x": 0.1})
+    query = live("q", triangle).query
+    assert estimated_rows(query, ["r", "s", "t"], stats) == pytest.approx(100 * 1000 * 10 * 0.04 * 0.04 / 3)
+    others = live("q", triangle.replace("r.x = t.x", "r.y = t.y")).query
+    known = StatsCatalog(ROWS, {"r.x=s.x": 0.04, "s.x=t.x": 0.04, "r.y=t.y": 0.1})
+    assert estimated_rows(others, ["r", "s", "t"], known) == pytest.approx(100 * 1000 * 10 * 0.04 * 0.04 * 0.1 / 3)

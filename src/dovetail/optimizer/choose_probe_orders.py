@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dovetail.optimizer.live_query import LiveQuery, as_row, store_of
+from dovetail.optimizer.match_of_all import Equated, match_of_all
 from dovetail.query.join_query import Equality, JoinQuery
 from dovetail.stats.catalog import StatsCatalog, edge_text
 
@@ -73,10 +74,14 @@ def estimated_rows(query: JoinQuery, joined: list[str], stats: StatsCatalog) -> 
             stats.rows(relation.stream).value
             * stats.selection(as_row(relation.selection, alias), store_of(relation)).value
         )
-    for equality in query.equalities:
-        if equality.aliases <= set(joined):
-            rows *= stats.match(edge_of(query, equality)).value
-    return rows
+    return rows * match_of_all(
+        _equated(query, equality, stats) for equality in query.equalities if equality.aliases <= set(joined)
+    )
+
+
+def _equated(query: JoinQuery, equality: Equality, stats: StatsCatalog) -> Equated:
+    one, other = sorted(equality.aliases)
+    return equality.side_of(one), equality.side_of(other), stats.match(edge_of(query, equality)).value
 
 
 def edge_of(query: JoinQuery, equality: Equality) -> str:

@@ -24,6 +24,7 @@ def joint_statistics(queries: Iterable[NamedQuery], stats: StatsCatalog, partiti
     row_bytes: dict[str, float] = {}
     matches: dict[Predicate, float] = {}
     selections: dict[Side, set[Expression]] = {}
+    keys: dict[Side, str] = {}
     store_by_relation: dict[str, str] = {}
     for named in queries:
         live = named.live
@@ -39,10 +40,11 @@ def joint_statistics(queries: Iterable[NamedQuery], stats: StatsCatalog, partiti
             match = stats.match(edge_of(live.query, equality)).value * _time_share(live, equality, stats)
             matches[predicate] = max(min(match, 1.0), matches.get(predicate, 0.0))
             for alias in equality.aliases:
-                selection = as_row(live.query.relation(alias).selection, alias)
-                selections.setdefault((predicate, named.relation_by_alias[alias]), set()).add(selection)
+                side = predicate, named.relation_by_alias[alias]
+                selections.setdefault(side, set()).add(as_row(live.query.relation(alias).selection, alias))
+                keys[side] = str(as_row(equality.side_of(alias), alias))
     shares = {side: stats.union_share(store_by_relation[side[1]], wanted).value for side, wanted in selections.items()}
-    return EngineStatistics(batch_rows, live_rows, shares, matches, row_bytes, partitions=partitions)
+    return EngineStatistics(batch_rows, live_rows, shares, matches, row_bytes, keys, partitions=partitions)
 
 
 def _time_share(live: LiveQuery, equality: Equality, stats: StatsCatalog) -> float:

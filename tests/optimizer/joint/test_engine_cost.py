@@ -229,3 +229,26 @@ def test_an_intermediate_that_is_never_cheaper_is_never_kept(seed: int) -> None:
     plan = solve(Problem(queries, dear, may_partition=False), BUDGET_S).plan
     assert plan.intermediates == ()
     assert plan.cost == pytest.approx(least.cost)
+
+
+def test_a_cycle_of_equal_keys_is_as_selective_as_its_two_rarest_equalities() -> None:
+    rs, st, rt = equality("R.k", "S.k"), equality("S.k", "T.k"), equality("R.k", "T.k")
+    triangle = SubJoin(("R", "S", "T"), tuple(sorted((rs, st, rt))))
+    matches = {rs: 0.04, st: 0.02, rt: 0.05}
+    assert EngineCost(statistics(match_by_predicate=matches), NO_COSTS).stored_rows(triangle) == pytest.approx(
+        1000**3 * 0.04 * 0.02
+    )
+    # The same names of attributes, but another key of T: nothing follows from anything.
+    keys = {(rt, "T"): "other"}
+    apart = statistics(match_by_predicate=matches, key_by_predicate_side=keys)
+    assert EngineCost(apart, NO_COSTS).stored_rows(triangle) == pytest.approx(1000**3 * 0.04 * 0.02 * 0.05)
+
+
+def test_marks_of_groups_do_not_hide_that_keys_are_the_same() -> None:
+    rs, st, rt = equality("R.k@1", "S.k@1"), equality("S.k", "T.k"), equality("R.k@2", "T.k@2")
+    triangle = SubJoin(("R", "S", "T"), tuple(sorted((rs, st, rt))))
+    sides = {
+        (predicate, side.relation): "k" for predicate in (rs, st, rt) for side in (predicate.first, predicate.second)
+    }
+    given = statistics(match_by_predicate=dict.fromkeys((rs, st, rt), 0.1), key_by_predicate_side=sides)
+    assert EngineCost(given, NO_COSTS).stored_rows(triangle) == pytest.approx(1000**3 * 0.1 * 0.1)

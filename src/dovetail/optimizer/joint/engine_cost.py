@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dovetail.core.errors import QueryError
 from dovetail.optimizer.joint.plan import Step
 from dovetail.optimizer.joint.problem import Predicate, SubJoin
+from dovetail.optimizer.match_of_all import match_of_all
 from dovetail.stats.unit_costs import UnitCosts
 
 ASSUMED_BUCKETS = 4.0
@@ -29,7 +30,8 @@ class EngineStatistics:
     """What a batch brings of each relation and what its store holds of it, by relation; probabilities by predicate.
 
     `share_by_predicate_side`: the share of a relation's rows that those who join it by the predicate want; 1 if
-    absent. `buckets` are those of a store and `partitions` the tasks of a hop: each task looks into each bucket.
+    absent. `key_by_predicate_side`: the key that the predicate compares there; the attribute's name if absent.
+    `buckets` are those of a store and `partitions` the tasks of a hop: each task looks into each bucket.
     """
 
     batch_rows_by_relation: Mapping[str, float]
@@ -37,6 +39,7 @@ class EngineStatistics:
     share_by_predicate_side: Mapping[tuple[Predicate, str], float]
     match_by_predicate: Mapping[Predicate, float]
     bytes_by_relation: Mapping[str, float]
+    key_by_predicate_side: Mapping[tuple[Predicate, str], str] = field(default_factory=dict)
     buckets: float = ASSUMED_BUCKETS
     partitions: int = 1
 
@@ -126,11 +129,19 @@ class EngineCost:
     def _match(self, join: SubJoin) -> float:
         found = self.statistics.match_by_predicate
         try:
-            return math.prod(found[predicate] for predicate in join.predicates)
+            return match_of_all((*self._keys(predicate), found[predicate]) for predicate in join.predicates)
         except KeyError as missing:
             raise QueryError(
                 f"no match probability of {missing.args[0]}", hint="give one for every predicate of every query"
             ) from None
+
+    def _keys(self, predicate: Predicate) -> tuple[tuple[str, str], tuple[str, str]]:
+        keys = self.statistics.key_by_predicate_side
+        first, second = (
+            (side.relation, keys.get((predicate, side.relation), side.name))
+            for side in (predicate.first, predicate.second)
+        )
+        return first, second
 
 
 def _known(value_by_relation: Mapping[str, float], relation: str, what: str) -> float:
