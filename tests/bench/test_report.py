@@ -53,6 +53,7 @@ ADAPTIVE_CASE: dict[str, Any] = {
     "static_peak_rows": 4_000_000,
     "adaptive_peak_rows": 4_000_000,
     "static_settled_rows": 4_000_000,
+    "statistics_share": 0.011,
     "adaptive_settled_rows": 12,
     "rows_per_second": {"r": 20_000, "s": 20_000, "t": 20_000, "u": 20_000},
 }

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from dovetail.core.errors import EvaluationError
 from dovetail.runtime.report import (
@@ -47,3 +48,13 @@ def test_the_first_failure_of_a_query_counts() -> None:
         ("q#3", "second"),
     ]
     assert report.failed_queries == {"q#1", "q#2", "q#3"}
+
+
+def test_time_of_a_part_adds_up_also_when_it_fails() -> None:
+    report = TaskReport()
+    with report.timed("part"):
+        pass
+    first = report.seconds_by_part["part"]
+    with pytest.raises(ValueError, match="broken"), report.timed("part"):
+        raise ValueError("broken")
+    assert report.seconds_by_part["part"] > first

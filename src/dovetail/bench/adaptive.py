@@ -102,6 +102,7 @@ def _figures(data: ChainData, run_by_mode: dict[str, Replay], results: int) -> d
         **{f"{mode}_settled_rows": median(run.matched_rows[settled]) for mode, run in run_by_mode.items()},
         **{f"{mode}_total_s": round(run.seconds, 2) for mode, run in run_by_mode.items()},
         "ratio": round(seconds_by_mode["static"] / seconds_by_mode["adaptive"], 2),
+        "statistics_share": round(run_by_mode["adaptive"].statistics_share, 4),
         "rows_per_second": {stream: data.rate(stream) for stream in COLUMNS_BY_STREAM},
         "change_s": data.change_s,
         "results": results,

@@ -15,6 +15,7 @@ from dovetail.bench.peers_dovetail import read_back, running_query
 from dovetail.bench.peers_spark import trigger_ms
 from dovetail.bench.verify import Answer
 from dovetail.bench.workloads import LATENESS
+from dovetail.runtime.report import STATISTICS
 
 POLL_S = 0.01
 """How often a running session is asked for news: no batch is as short as this."""
@@ -54,6 +55,16 @@ class Replay:
     @property
     def state_rows(self) -> int:
         return sum(int(store["numRows"]) for store in self.progress[-1]["stores"])
+
+    @property
+    def statistics_share(self) -> float:
+        """Of all task time, what counting and sampling took."""
+        taken_s, all_s = 0.0, 0.0
+        for batch in self.progress:
+            seconds = dict(batch["taskSeconds"])
+            taken_s += seconds.pop(STATISTICS, 0.0)
+            all_s += sum(seconds.values())
+        return taken_s / all_s
 
     @property
     def matched_rows(self) -> tuple[int, ...]:

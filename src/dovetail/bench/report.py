@@ -198,6 +198,7 @@ def _adaptive_case_rows(name: str, case: Figures) -> list[FigureRow]:
         FigureRow(f"{name}: static over adaptive", _times(case["ratio"])),
         FigureRow(f"{name}: most partial results in a batch, static plan; adaptive", peaks),
         FigureRow(f"{name}: partial results in a batch after the change, static plan; adaptive", settled),
+        FigureRow(f"{name}: statistics, share of task time", f"{case['statistics_share']:.1%}"),
     ]
 
 

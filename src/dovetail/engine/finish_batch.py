@@ -16,7 +16,7 @@ from dovetail.plan.fill import FillChunk
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.plan.store_plan import StorePlan
 from dovetail.query.stream import Stream
-from dovetail.runtime.report import StreamCount, TaskReport
+from dovetail.runtime.report import STATISTICS, StreamCount, TaskReport
 from dovetail.store.bucket_file import BucketMeta
 from dovetail.store.commit import Draft
 
@@ -41,8 +41,9 @@ def finish_batch(
         before.fills, fill_chunks, before.kept_from, before.buckets, kept, histories, set(failed)
     )
     state = replace(state, buckets=kept, histories=histories, fills=fills)
-    seen = observe_batch(Batch(before, state, plan, streams, report, tuple(written)))
-    state = replace(state, observed=before.observed.folded(seen))
+    with report.timed(STATISTICS):
+        seen = observe_batch(Batch(before, state, plan, streams, report, tuple(written)))
+        state = replace(state, observed=before.observed.folded(seen))
     dead_paths = [meta.path for meta in dead]
     dead_paths += [path for merge in report.merges for path in merge.replaced_paths]
     dead_paths += [result.path for result in report.results if result.query in failed]

@@ -23,7 +23,7 @@ from dovetail.runtime.merge_operator import run_merge
 from dovetail.runtime.message import Kind, Message
 from dovetail.runtime.partial import OutgoingPartials, Partial, receive_partials
 from dovetail.runtime.probe_operator import ProbeOperator
-from dovetail.runtime.report import TaskReport
+from dovetail.runtime.report import STATISTICS, TaskReport
 from dovetail.runtime.result_sink import ResultSink
 from dovetail.runtime.sample_joins import sample_joins
 from dovetail.runtime.snapshot import StoreSnapshot, forget_buckets
@@ -127,7 +127,8 @@ class _Hop:
                 self.report.merges.append(run_merge(self._root, merge, event_time))
 
     def sample_joins(self) -> None:
-        self.report.samples += sample_joins(self._task, self._partition, self._snapshots)
+        with self.report.timed(STATISTICS):
+            self.report.samples += sample_joins(self._task, self._partition, self._snapshots)
 
     def sent(self) -> list[Message]:
         """Everything that goes on to the next hop."""

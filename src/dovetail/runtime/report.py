@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -17,6 +20,9 @@ from dovetail.stats.key_stats import MAX_HISTOGRAM_GROUPS
 from dovetail.stats.selection_sample import SAMPLED_ROWS_A_BATCH
 from dovetail.store.bucket_file import BucketMeta
 from dovetail.store.manifest import ResultFile
+
+STATISTICS = "statistics"
+"""The part of a task's seconds that goes into counting and sampling; the other parts contain it."""
 
 
 @dataclass
@@ -145,6 +151,16 @@ class TaskReport:
     failures: list[QueryFailure] = field(default_factory=list)
     merges: list[MergedBuckets] = field(default_factory=list)
     seconds_by_part: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def timed(self, part: str) -> Iterator[None]:
+        """Add what is done inside to the seconds of `part`."""
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            taken_s = time.perf_counter() - began
+            self.seconds_by_part[part] = self.seconds_by_part.get(part, 0.0) + taken_s
 
     def fail(self, queries: set[str], error: Exception) -> None:
         known = {failure.query for failure in self.failures}

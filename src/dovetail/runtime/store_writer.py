@@ -18,7 +18,7 @@ from dovetail.plan.store_plan import IndexPlan, StorePlan
 from dovetail.query.expression import TRUE
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.build_index import build_index
-from dovetail.runtime.report import SelectionCount, TaskReport, count_keys, sample_query_sets
+from dovetail.runtime.report import STATISTICS, SelectionCount, TaskReport, count_keys, sample_query_sets
 from dovetail.store.bucket_file import BucketContent, BucketIndex, BucketMeta, write_bucket
 from dovetail.store.layout import bucket_file
 
@@ -47,11 +47,12 @@ class StoreWriter:
         length = len(next(iter(columns.values())))
         masks = self._selection_masks(store, columns, length, set() if is_counted else {filled_by(store.id)})
         if is_counted:
-            self.report.selections += [
-                SelectionCount(store.id, selection, length, int(np.count_nonzero(mask)))
-                for selection, mask in masks.items()
-            ]
-            self.report.query_sets += sample_query_sets(store, masks, length)
+            with self.report.timed(STATISTICS):
+                self.report.selections += [
+                    SelectionCount(store.id, selection, length, int(np.count_nonzero(mask)))
+                    for selection, mask in masks.items()
+                ]
+                self.report.query_sets += sample_query_sets(store, masks, length)
         if not store.keeps_all:
             wanted = any_of(list(masks.values()), length)
             kept = int(wanted.sum())
@@ -66,7 +67,8 @@ class StoreWriter:
         indexes = self._indexes(store, columns, masks, length)
         if is_counted:
             group_count = self._task.plan.placement.group_count
-            self.report.keys += [count_keys(store.id, name, ix.codes, group_count) for name, ix in indexes.items()]
+            with self.report.timed(STATISTICS):
+                self.report.keys += [count_keys(store.id, name, ix.codes, group_count) for name, ix in indexes.items()]
         content = BucketContent(
             columns={name: columns[name] for name in store.columns},
             selection_words=pack_masks(list(masks.values()), length),
