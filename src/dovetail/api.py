@@ -11,11 +11,14 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dovetail.core.errors import QueryError, SessionError, StreamError
 from dovetail.engine.engine import Engine
+from dovetail.engine.execute_statement import StatementRunner
 from dovetail.engine.explain import ExplainFormat, explain_plan, explain_query
 from dovetail.engine.options import make_options
-from dovetail.engine.query_options import query_options
-from dovetail.engine.registry import QueryState
+from dovetail.engine.query_options import QueryOptions, query_options
+from dovetail.engine.registry import QueryRecord, QueryState
+from dovetail.engine.statement_result import StatementResult
 from dovetail.frontend.durations import DurationError, parse_duration
+from dovetail.frontend.statement import CreateStream
 from dovetail.optimizer.derive_stores import growing_streams
 from dovetail.optimizer.live_query import LiveQuery
 from dovetail.query.stream import Stream
@@ -77,8 +80,7 @@ class Query:
 
     def set_options(self, *, request: str = "", **options: Any) -> None:
         """Change options from the next batch on; those that are not named stay as they are."""
-        known = self._engine.record(self.id).options
-        self._engine.set_query_options(self.id, query_options(options, base=known), request=request)
+        self._engine.set_query_options(self.id, options, request=request)
 
     def await_effect(self, timeout: float | None = None) -> QueryStatus:
         """Wait until the newest change of the query (created, dropped, options) is part of a committed batch."""
@@ -154,12 +156,29 @@ class Session:
         keeps for others.
         If it needs columns that no query read so far, this call waits until the batch under way has ended.
         """
-        chosen = query_options(options)
+        name = name or f"query_{uuid.uuid4().hex[:8]}"
+        record = self._accept_query(sql, name, query_options(options), may_replace=replace, request=request)
+        return Query(self._spark, self._engine, record.id)
+
+    def execute(self, statement: str, *, request: str = "") -> StatementResult:
+        """Run one statement: CREATE, DROP or ALTER CONTINUOUS QUERY, CREATE STREAM, SHOW, EXPLAIN (docs/sql.md).
+
+        `request` is an id of your own for this call: a retry under the same id changes nothing more.
+        """
+        return StatementRunner(self._engine, self._accept_query, self._accept_stream).execute(statement, request)
+
+    def _accept_query(
+        self, sql: str, name: str, options: QueryOptions, *, may_replace: bool, request: str
+    ) -> QueryRecord:
         if self._pipeline.is_active:
             self._pipeline.read_more(self._engine.compile(sql).read_columns())
-        name = name or f"query_{uuid.uuid4().hex[:8]}"
-        record = self._engine.create_query(sql, name, chosen, may_replace=replace, request=request)
-        return Query(self._spark, self._engine, record.id)
+        return self._engine.create_query(sql, name, options, may_replace=may_replace, request=request)
+
+    def _accept_stream(self, statement: CreateStream, _request: str) -> None:
+        raise SessionError(
+            f"stream {statement.name!r} cannot be declared by a statement yet",
+            hint="call session.create_stream with a streaming DataFrame before start()",
+        )
 
     def query(self, name: str) -> Query:
         """The handle of the query that has this name now, or had it last (after a restart, for example)."""

@@ -61,7 +61,7 @@ def test_options_change_with_a_batch_and_say_with_which(bench: Bench) -> None:
     query = session.create_query(Q1, "q")
     bench.push(session)
     limited = QueryOptions(max_results_per_batch=5)
-    session.engine.set_query_options(query.id, limited)
+    session.engine.set_query_options(query.id, {"max_results_per_batch": 5})
     assert query.status.options == limited
     assert query.status.changed_batch is None
     bench.push(session)
@@ -69,7 +69,7 @@ def test_options_change_with_a_batch_and_say_with_which(bench: Bench) -> None:
     session.drop_query("q")
     bench.push(session)
     with pytest.raises(QueryError, match="is dropped"):
-        session.engine.set_query_options(query.id, QueryOptions())
+        session.engine.set_query_options(query.id, {"max_results_per_batch": None})
 
 
 def test_waiting_for_effect_ends_with_the_batch(bench: Bench) -> None:

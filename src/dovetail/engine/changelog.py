@@ -86,13 +86,16 @@ class Changelog:
 
     def requested(self, change: Change) -> Change | None:
         """The entry that the same request made before; an id that stands for another request is an error."""
-        known = self._by_request.get(change.request) if change.request else None
+        known = self.of_request(change.request)
         if known is not None and not known.asks_the_same(change):
             raise QueryError(
                 f"request {change.request!r} was used before for another change ({known.action.value} {known.name})",
                 hint="give every request an id of its own, e.g. a UUID",
             )
         return known
+
+    def of_request(self, request: str) -> Change | None:
+        return self._by_request.get(request) if request else None
 
     def after(self, sequence: int) -> tuple[Change, ...]:
         with self._lock:

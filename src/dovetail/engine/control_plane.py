@@ -13,12 +13,13 @@ import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from dovetail.core.errors import QueryError
 from dovetail.engine.changelog import Action, Change, Changelog
 from dovetail.engine.coverage import complete_from
 from dovetail.engine.options import EngineOptions
-from dovetail.engine.query_options import QueryOptions
+from dovetail.engine.query_options import QueryOptions, query_options
 from dovetail.engine.registry import QueryRecord, QueryState, Registry, check_name
 from dovetail.engine.state import EngineState
 from dovetail.frontend.compile_sql import compile_sql
@@ -27,6 +28,8 @@ from dovetail.optimizer.live_query import LiveQuery
 from dovetail.query.join_query import JoinQuery
 from dovetail.query.stream import Stream
 
+PREVIEWED = "(this SELECT)"
+"""Stands for a query that is only looked at; no query can have this name."""
 _log = logging.getLogger("dovetail")
 
 
@@ -74,8 +77,13 @@ class ControlPlane:
             self._changelog.append(change)
         return self.registry(state)[query_id]
 
-    def set_options(self, state: EngineState, query_id: str, options: QueryOptions, *, request: str) -> QueryRecord:
+    def set_options(self, state: EngineState, query_id: str, given: Mapping[str, Any], *, request: str) -> QueryRecord:
+        """By dotted key; options that are not given stay as they are."""
         record = self.registry(state)[query_id]
+        known = self._changelog.of_request(request)
+        # A retry comes to the same options as its first time, whatever others changed since.
+        base = record.options if known is None else QueryOptions.from_json(known.options)
+        options = query_options(given, base=base)
         change = Change(0, Action.SET, record.id, record.name, options=options.to_json(), request=request)
         if self._changelog.requested(change) is None and record.options != options:
             if record.state is QueryState.DROPPED:
@@ -105,6 +113,13 @@ class ControlPlane:
             self._seen = state.registry, newest, state.registry.with_pending(changes)
         return self._seen[2]
 
+    def query_to_change(self, state: EngineState, action: Action, name: str, request: str) -> QueryRecord | None:
+        """The query that has this name now; for a retry, the one that had it when the request was accepted."""
+        registry, known = self.registry(state), self._changelog.of_request(request)
+        if known is not None and (known.action, known.name) == (action, name):
+            return registry[known.query]
+        return registry.named(name)
+
     def compile(self, sql: str) -> JoinQuery:
         return compile_sql(sql, self._streams, timezone=self._options.timezone)
 
@@ -125,6 +140,14 @@ class ControlPlane:
         sequence = changes[-1].sequence if changes else state.change_sequence
         registry = state.registry.updated(by_id.values()) if by_id else state.registry
         return replace(state, batch=batch, change_sequence=sequence, registry=registry)
+
+    def previewed(self, state: EngineState, batch: int, sql: str) -> tuple[EngineState, QueryRecord]:
+        """As `applied`, and as if a query of this text had been accepted, too."""
+        self._compiled[PREVIEWED] = self.compile(sql)
+        state = self.applied(state, batch)
+        change = Change(0, Action.CREATE, PREVIEWED, PREVIEWED, sql)
+        (record,) = self._changed(state, {}, change, batch)
+        return replace(state, registry=state.registry.updated([record])), record
 
     def forget(self, state: EngineState) -> None:
         """What the committed state made old: entries of the changelog, queries that it does not know any more."""

@@ -54,7 +54,10 @@ class PlanDescriber:
     @staticmethod
     def of(engine: Engine, alone_for: Collection[str] | None = None) -> PlanDescriber:
         """Only the queries of `alone_for` (None: all) are priced as if they were alone."""
-        planned = engine.planned()
+        return PlanDescriber.of_planned(engine, engine.planned(), alone_for)
+
+    @staticmethod
+    def of_planned(engine: Engine, planned: Planned, alone_for: Collection[str] | None = None) -> PlanDescriber:
         priced = price_plan(engine, planned, alone_for)
         return PlanDescriber(engine, planned, engine.statistics, engine.state, priced)
 

@@ -3,32 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from dovetail.engine.describe_plan import PlanDescriber
 from dovetail.engine.engine import Engine
 from dovetail.engine.explain_records import PathExplained, QueryExplained, SharedStep, SharedStore
+from dovetail.engine.registry import QueryRecord
 from dovetail.optimizer.live_query import LiveQuery, store_of
 from dovetail.plan.probe_tree import ProbeNode
+
+NOT_CREATED = "not created"
 
 
 def describe_query(engine: Engine, query_id: str) -> QueryExplained:
     record = engine.record(query_id)
-    plan = PlanDescriber.of(engine, alone_for=(query_id,))
-    live = plan.live_by_id.get(query_id)
+    return _described(record, record.state.value, PlanDescriber.of(engine, alone_for=(query_id,)))
+
+
+def describe_preview(engine: Engine, sql: str) -> QueryExplained:
+    """Of a query that is not created, as if it were created now."""
+    record, planned = engine.previewed(sql)
+    plan = PlanDescriber.of_planned(engine, planned, alone_for=(record.id,))
+    return _described(replace(record, created_batch=None), NOT_CREATED, plan)
+
+
+def _described(record: QueryRecord, state: str, plan: PlanDescriber) -> QueryExplained:
+    live = plan.live_by_id.get(record.id)
     kept = () if live is None else plan.planned.decisions.intermediates
     return QueryExplained(
         query=record.name,
         sql=record.sql,
-        state=record.state.value,
+        state=state,
         error=record.error,
         created_batch=record.created_batch,
         complete_from=record.complete_from,
         stores=() if live is None else tuple(_stores(plan, live)),
         paths=() if live is None else tuple(_paths(plan, live)),
         intermediates=tuple(
-            plan.intermediate(each, only_for=query_id)
+            plan.intermediate(each, only_for=record.id)
             for each in kept
-            if any(use.query == query_id for use in each.uses)
+            if any(use.query == record.id for use in each.uses)
         ),
         cost=None if live is None else plan.query_cost(live),
     )

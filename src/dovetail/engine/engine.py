@@ -12,13 +12,14 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from dovetail.core.clock import Clock, system_clock
 from dovetail.core.errors import DovetailError, SessionError, StreamError
+from dovetail.engine.changelog import Action
 from dovetail.engine.choose_merges import choose_merges
 from dovetail.engine.choose_samples import choose_samples
 from dovetail.engine.commit_news import CommitNews, Listener
@@ -137,9 +138,15 @@ class Engine:
         with self._lock:
             return self._control.drop(self._state, query_id, request=request)
 
-    def set_query_options(self, query_id: str, options: QueryOptions, *, request: str = "") -> QueryRecord:
+    def set_query_options(self, query_id: str, given: Mapping[str, Any], *, request: str = "") -> QueryRecord:
+        """By dotted key; options that are not given stay as they are."""
         with self._lock:
-            return self._control.set_options(self._state, query_id, options, request=request)
+            return self._control.set_options(self._state, query_id, given, request=request)
+
+    def query_to_change(self, action: Action, name: str, request: str) -> QueryRecord | None:
+        """The query that has this name now; for a retry, the one that had it when the request was accepted."""
+        with self._lock:
+            return self._control.query_to_change(self._state, action, name, request)
 
     def record(self, query_id: str) -> QueryRecord:
         """The query as it stands, changes not yet in effect included as «pending» or «dropped»."""
@@ -189,7 +196,13 @@ class Engine:
     def planned(self) -> Planned:
         """The plan as the next batch would use it, and what it was made of."""
         with self._lock:
-            return self._plan_for(self._apply_changes(self._state, self._state.batch + 1))[1]
+            return self._plan_for(self._apply_changes(self._state, self._state.batch + 1), self._planner)[1]
+
+    def previewed(self, sql: str) -> tuple[QueryRecord, Planned]:
+        """A query as it would be if it were created now, and the plan that the next batch would use then."""
+        with self._lock:
+            state, record = self._control.previewed(self._state, self._state.batch + 1, sql)
+            return record, self._plan_for(state, self._planner.for_preview())[1]
 
     @property
     def state(self) -> EngineState:
@@ -247,7 +260,7 @@ class Engine:
             return False
         began = time.perf_counter()
         with self._lock:
-            before, planned = self._plan_for(self._apply_changes(self._state, batch))
+            before, planned = self._plan_for(self._apply_changes(self._state, batch), self._planner)
             task = self._task(before, planned)
         planned_at = time.perf_counter()
         self._on_step("before_run")
@@ -344,7 +357,7 @@ class Engine:
         texts = {name: stream_text(stream) for name, stream in sorted(self.streams.items())}
         return replace(self._control.applied(state, batch), stream_texts=texts)
 
-    def _plan_for(self, state: EngineState) -> tuple[EngineState, Planned]:
+    def _plan_for(self, state: EngineState, planner: Planner) -> tuple[EngineState, Planned]:
         live = tuple(
             LiveQuery(
                 record.id,
@@ -357,7 +370,7 @@ class Engine:
         )
         # After a restart the queries are those of the recorded epoch, unless changes came in between.
         is_resumed = self.progress is None and state.registry.running == self._state.registry.running
-        return self._planner.plan(live, self.streams, state, self.statistics, is_resumed=is_resumed)
+        return planner.plan(live, self.streams, state, self.statistics, is_resumed=is_resumed)
 
     def _registry(self) -> Registry:
         return self._control.registry(self._state)

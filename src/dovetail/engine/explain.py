@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args, overload
 
 from dovetail.core.errors import SessionError
 from dovetail.engine.describe_plan import PlanDescriber
-from dovetail.engine.describe_query import describe_query
+from dovetail.engine.describe_query import describe_preview, describe_query
 from dovetail.engine.engine import Engine
 from dovetail.engine.explain_records import PlanExplained, QueryExplained, as_json
 from dovetail.engine.explain_text import plan_text, query_text
@@ -38,6 +38,18 @@ def explain_query(engine: Engine, query_id: str, form: ExplainFormat) -> str | d
 def explain_query(engine: Engine, query_id: str, form: ExplainFormat = "text") -> str | dict[str, Any]:
     _check_form(form)
     return _rendered(describe_query(engine, query_id), form)
+
+
+@overload
+def explain_preview(engine: Engine, sql: str, form: Literal["text"] = "text") -> str: ...
+@overload
+def explain_preview(engine: Engine, sql: str, form: Literal["json"]) -> dict[str, Any]: ...
+
+
+def explain_preview(engine: Engine, sql: str, form: ExplainFormat = "text") -> str | dict[str, Any]:
+    """Of a query that is not created: what it would share and cost if it were created now."""
+    _check_form(form)
+    return _rendered(describe_preview(engine, sql), form)
 
 
 def _check_form(form: str) -> None:

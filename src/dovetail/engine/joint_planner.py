@@ -6,11 +6,13 @@ A batch never waits for a plan: queries that no plan knows yet run by greedy ord
 from __future__ import annotations
 
 import logging
+import math
 import os
 import sys
 import threading
 import time
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 
 from dovetail.engine.options import EngineOptions
@@ -77,6 +79,14 @@ class JointPlanner:
             self._asked = asked
             self._take_over()
         return Decisions() if self.current is None else _still_live(self.current.decisions, queries)
+
+    def for_preview(self) -> JointPlanner:
+        """One that decides as this one would at the next batch, and of which this one never hears."""
+        other = copy(self)
+        if self._options.plan_in_background:
+            # What it asked would be answered when nobody looks any more.
+            other._rests_until = math.inf
+        return other
 
     def take_gain(self) -> tuple[float | None, float | None]:
         """Expected cost of the plan before and of the one that was taken over, under the same statistics; once."""

@@ -6,6 +6,7 @@ statistics (those of the last plan, until enough moved) -> decisions -> settled 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 
 from dovetail.engine.fill_intermediates import FillPolicy, settle_and_fill
@@ -43,7 +44,7 @@ class Planner:
         self._options = options
         self._fill_policy = fill_policy
         self.joint = JointPlanner(options, units)
-        self._decide = decide or self._decide_by_options
+        self._decide = decide
         self._running: Planned | None = None
         self._moved: tuple[str, ...] = ()
         self.history = PlanHistory()
@@ -62,7 +63,8 @@ class Planner:
         `is_resumed`: nothing ran yet in this process, and the queries are those of the recorded epoch.
         """
         now, stats = stats, self._stats_to_plan_by(queries, stats)
-        decisions = self._decide(queries, streams, stats, state.batch)
+        decide = self._decide or self._decide_by_options
+        decisions = decide(queries, streams, stats, state.batch)
         settled, state = settle_and_fill(decisions.intermediates, queries, streams, state, now, self._fill_policy)
         decisions = replace(decisions, intermediates=settled)
         running = self._running
@@ -77,6 +79,12 @@ class Planner:
             return state, Planned(running.plan, queries, decisions, stats)
         reasons = () if running is None else (*_differences(running, queries, decisions), *self._moved)
         return replace(state, epoch=epoch), Planned(plan, queries, decisions, stats, reasons)
+
+    def for_preview(self) -> Planner:
+        """One that plans as this one would now, and of which this one never hears."""
+        other = copy(self)
+        other.joint = self.joint.for_preview()
+        return other
 
     def note_committed(self, batch: int, planned: Planned, run_ms: float, rows: int) -> None:
         """The batch ran by this plan, and its results are real."""

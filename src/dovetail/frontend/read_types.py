@@ -39,12 +39,12 @@ _TYPE_BY_NAME = {
     "TIMESTAMPNTZ": TIMESTAMP_NTZ,
 }
 _DEFAULT_DECIMAL = (10, 0)
-_TYPE_HINT = "use boolean, tinyint, smallint, int, bigint, float, double, decimal(p,s), string, date or timestamp"
+TYPE_HINT = "use boolean, tinyint, smallint, int, bigint, float, double, decimal(p,s), string, date or timestamp"
 _FLOAT_TEXT_HINT = "cast to decimal first: CAST(CAST(x AS DECIMAL(20,6)) AS STRING)"
 
 
-def read_type(node: exp.Expr, place: exp.Expr, source: SourceText) -> SqlType:
-    """The type after AS in a CAST."""
+def read_type(node: exp.Expr, place: exp.Expr | int, source: SourceText) -> SqlType:
+    """The type after AS in a CAST, or of a column that is declared."""
     name = node.this.name if hasattr(node.this, "name") else str(node.this)
     if name == "DECIMAL":
         texts = [size.name for size in node.args.get("expressions") or []]
@@ -57,7 +57,7 @@ def read_type(node: exp.Expr, place: exp.Expr, source: SourceText) -> SqlType:
             raise SqlError(str(error), where=source.where(place), hint="use at most decimal(38,s)") from None
     sql_type = _TYPE_BY_NAME.get(name)
     if sql_type is None or node.args.get("expressions"):
-        raise refuse(f"the type {name.lower()}", source.where(place), _TYPE_HINT)
+        raise refuse(f"the type {name.lower()}", source.where(place), TYPE_HINT)
     return sql_type
 
 

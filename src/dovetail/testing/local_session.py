@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dovetail.core.errors import SessionError
 from dovetail.engine.engine import Engine
+from dovetail.engine.execute_statement import StatementRunner
 from dovetail.engine.fill_intermediates import FillPolicy
 from dovetail.engine.options import make_options
 from dovetail.engine.query_options import query_options
 from dovetail.engine.registry import QueryRecord
+from dovetail.engine.statement_result import StatementKind, StatementResult
 from dovetail.frontend.durations import parse_duration
+from dovetail.frontend.statement import CreateStream
 from dovetail.kernels.arrow_types import arrow_type, sql_type_of
 from dovetail.optimizer.decide import Decide
 from dovetail.query.output_names import unique_names
@@ -79,6 +83,12 @@ class LocalSession:
     def drop_query(self, name: str) -> None:
         self.engine.drop_query(self._query_ids[name])
 
+    def execute(self, statement: str, *, request: str = "") -> StatementResult:
+        result = StatementRunner(self.engine, self.engine.create_query, _no_streams).execute(statement, request)
+        if result.kind is StatementKind.CREATE_QUERY:
+            self._query_ids[result.name] = result.id
+        return result
+
     def push(self, tables: Mapping[str, pa.Table], splits: int = 1) -> None:
         """One micro-batch."""
         self._last = dict(tables), splits
@@ -89,7 +99,8 @@ class LocalSession:
         self._run(self.engine.committed_batch)
 
     def results(self, name: str) -> pa.Table:
-        query_id = self._query_ids[name]
+        """Of the newest query of this name, or of the query with this id."""
+        query_id = self._query_ids.get(name, name)
         output = self.engine.compiled(query_id).output
         names = unique_names([column.name for column in output])
         timezone = self.engine.options.timezone
@@ -125,3 +136,7 @@ class LocalSession:
                 after_source=lambda: self._faults.on_step("after_source"),
             ),
         )
+
+
+def _no_streams(statement: CreateStream, _request: str) -> NoReturn:
+    raise SessionError(f"stream {statement.name!r} has no source here", hint="call create_stream with its schema")
