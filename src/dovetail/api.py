@@ -231,6 +231,11 @@ class Session:
         self.stop()
 
     @property
+    def engine(self) -> Engine:
+        """What runs the batches: for programs that serve a session, not for those that use one."""
+        return self._engine
+
+    @property
     def progress(self) -> dict[str, Any] | None:
         """Figures of the last committed batch: per stream, query, store and hop."""
         return self._engine.progress

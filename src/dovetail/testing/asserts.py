@@ -94,7 +94,7 @@ def change_queries(session: LocalSession, case: EngineCase, batch: int, handles:
 
 def run_case(case: EngineCase, **options: Any) -> CaseRun:
     """Push all batches of the case through a new session."""
-    with tempfile.TemporaryDirectory(prefix="dovetail-case-", dir=_scratch_dir()) as checkpoint_dir:
+    with tempfile.TemporaryDirectory(prefix="dovetail-case-", dir=scratch_dir()) as checkpoint_dir:
         session = open_session(case, checkpoint_dir, **options)
         handles: dict[str, Any] = {}
         late: dict[str, list[int]] = {stream.name: [] for stream in case.streams}
@@ -114,7 +114,7 @@ def _query_run(session: LocalSession, name: str, status: Any) -> QueryRun:
     return QueryRun(answers_of_table(session.results(name)), status.complete_from, status.error)
 
 
-def _scratch_dir() -> str | None:
+def scratch_dir() -> str | None:
     """Memory if the machine offers it: thousands of small checkpoints are mostly file creation."""
     return MEMORY_DIR if os.access(MEMORY_DIR, os.W_OK) else None
 

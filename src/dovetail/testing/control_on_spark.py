@@ -1,0 +1,70 @@
+"""Programs on a real session that runs while clients ask.
+
+One stream, so that a file is a batch: with two, Spark may see the file of one and not yet that of the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dovetail.api import Query, Session
+from dovetail.engine.registry import QueryRecord
+from dovetail.engine.statement_result import StatementResult
+from dovetail.testing.asserts import CaseFailed
+from dovetail.testing.cases import EngineCase
+from dovetail.testing.oracle import Answers, answers_of_table
+from dovetail.testing.spark_runs import FileStreams
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PATIENCE_S = 60.0
+
+
+class SparkHost:
+    """Neither crashes at a step nor delivers again: processes that are killed have tests of their own."""
+
+    def __init__(self, spark: SparkSession, case: EngineCase, folder: Path) -> None:
+        if len(case.streams) != 1:
+            raise ValueError("a batch of several files is not one batch of Spark")
+        self._spark = spark
+        self._case = case
+        self._folder = folder
+        self._open()
+
+    @property
+    def committed_batch(self) -> int:
+        return self._session.engine.committed_batch
+
+    def execute(self, statement: str, request: str) -> StatementResult:
+        return self._session.execute(statement, request=request)
+
+    def push(self, case: EngineCase, batch: int, crash_at: str | None, at_step: Callable[[str], None]) -> None:
+        FileStreams(self._spark, case, self._folder / "streams").add_batch(batch)
+        if not self._session.engine.await_batch(batch, PATIENCE_S):
+            raise CaseFailed(f"waited {PATIENCE_S} s for batch {batch}")
+
+    def redeliver(self) -> None:
+        pass
+
+    def restart(self, plan_seed: int | None) -> None:
+        self.close()
+        self._open()
+
+    def records(self) -> tuple[QueryRecord, ...]:
+        return self._session.engine.records()
+
+    def answers(self, query_id: str) -> Answers:
+        return answers_of_table(Query(self._spark, self._session.engine, query_id).results().toArrow())
+
+    def close(self) -> None:
+        self._session.stop()
+
+    def _open(self) -> None:
+        self._session = Session(self._spark, self._folder / "checkpoint", partitions=2, key_groups=8)
+        (stream,) = self._case.streams
+        frame = FileStreams(self._spark, self._case, self._folder / "streams").frame(stream)
+        self._session.create_stream(stream.name, frame, event_time=stream.event_time, lateness=stream.lateness)
+        self._session.start()
