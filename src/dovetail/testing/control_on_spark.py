@@ -24,7 +24,7 @@ PATIENCE_S = 60.0
 
 
 class SparkHost:
-    """Neither crashes at a step nor delivers again: processes that are killed have tests of their own."""
+    """For calm programs: processes that are killed have tests of their own."""
 
     def __init__(self, spark: SparkSession, case: EngineCase, folder: Path) -> None:
         if len(case.streams) != 1:
@@ -42,14 +42,19 @@ class SparkHost:
         return self._session.execute(statement, request=request)
 
     def push(self, case: EngineCase, batch: int, crash_at: str | None, at_step: Callable[[str], None]) -> None:
+        if crash_at is not None:
+            raise ValueError("this host does not crash")
         FileStreams(self._spark, case, self._folder / "streams").add_batch(batch)
         if not self._session.engine.await_batch(batch, PATIENCE_S):
             raise CaseFailed(f"waited {PATIENCE_S} s for batch {batch}")
+        at_step("after_manifest")
 
     def redeliver(self) -> None:
-        pass
+        raise ValueError("this host delivers once")
 
     def restart(self, plan_seed: int | None) -> None:
+        if plan_seed is not None:
+            raise ValueError("a session plans by itself")
         self.close()
         self._open()
 

@@ -109,8 +109,13 @@ def random_program(seed: int, length: int = 30, limits: CaseLimits = CONTROL_LIM
 
 
 def calm(program: ControlProgram) -> ControlProgram:
-    """Without crashes, and clients only come between batches."""
-    steps = (Push() if isinstance(step, Push) else step for step in program.steps if not isinstance(step, Redeliver))
+    """Without crashes, random plans and second deliveries; clients only come between batches."""
+    steps: list[Step] = []
+    for step in program.steps:
+        if isinstance(step, Push | Restart):
+            steps.append(type(step)())
+        elif isinstance(step, Ask):
+            steps.append(step)
     return replace(program, steps=tuple(steps))
 
 
