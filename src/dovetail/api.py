@@ -15,9 +15,9 @@ from dovetail.engine.explain import ExplainFormat, explain_plan, explain_query
 from dovetail.engine.options import make_options
 from dovetail.engine.query_options import query_options
 from dovetail.engine.registry import QueryState
-from dovetail.frontend.durations import DurationError, parse_duration
 from dovetail.optimizer.derive_stores import growing_streams
 from dovetail.optimizer.live_query import LiveQuery
+from dovetail.query.durations import DurationError, parse_duration
 from dovetail.query.stream import Stream
 from dovetail.runtime.spark.pipeline import AVAILABLE_NOW, SparkPipeline
 from dovetail.runtime.spark.read_results import read_results

@@ -14,9 +14,9 @@ from dovetail.engine.fill_intermediates import FillPolicy
 from dovetail.engine.options import make_options
 from dovetail.engine.query_options import query_options
 from dovetail.engine.registry import QueryRecord
-from dovetail.frontend.durations import parse_duration
 from dovetail.kernels.arrow_types import arrow_type, sql_type_of
 from dovetail.optimizer.decide import Decide
+from dovetail.query.durations import parse_duration
 from dovetail.query.output_names import unique_names
 from dovetail.query.stream import Stream
 from dovetail.runtime.local.run_local import run_local
