@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,8 @@ from dovetail.optimizer.derive_stores import growing_streams
 from dovetail.optimizer.live_query import LiveQuery
 from dovetail.query.durations import DurationError, parse_duration
 from dovetail.query.stream import Stream
+from dovetail.query.stream_spec import StreamSpec
+from dovetail.runtime.spark.open_stream import check_source
 from dovetail.runtime.spark.pipeline import AVAILABLE_NOW, SparkPipeline
 from dovetail.runtime.spark.read_results import read_results
 from dovetail.runtime.spark.types import stream_columns
@@ -122,6 +125,9 @@ class Session:
         options.setdefault("timezone", spark.conf.get("spark.sql.session.timeZone"))
         self._engine = Engine(_local_path(checkpoint_dir), make_options(**options))
         self._pipeline = SparkPipeline(spark, self._engine.root, self._engine.run_batch)
+        for name, spec in self._engine.declared_streams().items():
+            self._pipeline.add_stream(name, spec)
+        self._declaring = threading.Lock()
 
     def create_stream(
         self, name: str, df: DataFrame, event_time: str | None = None, lateness: str = "0 seconds"
@@ -142,6 +148,22 @@ class Session:
             raise StreamError(f"stream {name!r}: lateness: {error}", hint=error.hint) from None
         self._engine.create_stream(Stream(name, stream_columns(name, df.schema), event_time, lateness_us))
         self._pipeline.add_stream(name, df)
+
+    def declare_stream(self, spec: StreamSpec, *, request: str = "") -> None:
+        """Add a stream that Dovetail opens itself, before the start and while running; after a restart it is there.
+
+        The same declaration again is no change. While running, this call waits until the batch under way has ended;
+        all streams of the session must have been declared then.
+        """
+        with self._declaring:
+            if not self._engine.is_declared(spec, request=request):
+                check_source(self._spark, spec)
+                self._pipeline.declare_stream(spec, lambda: self._engine.declare_stream(spec, request=request))
+
+    @property
+    def declared_streams(self) -> list[StreamSpec]:
+        """The streams that Dovetail opens itself."""
+        return list(self._engine.declared_streams().values())
 
     def create_query(
         self, sql: str, name: str | None = None, *, replace: bool = False, request: str = "", **options: Any
