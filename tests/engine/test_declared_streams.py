@@ -79,6 +79,14 @@ def test_the_same_declaration_again_is_no_change_and_another_is_refused(root: Pa
     session.close()
 
 
+def test_a_name_that_differs_only_in_case_is_refused(root: Path) -> None:
+    session = LocalSession(root)
+    session.engine.declare_stream(files("views"))
+    with pytest.raises(StreamError, match="only in case"):
+        session.engine.declare_stream(files("Views"))
+    session.close()
+
+
 def test_what_differs_is_said_without_secrets(root: Path) -> None:
     session = LocalSession(root)
     session.engine.declare_stream(files("a", **{"my.password": "old"}))

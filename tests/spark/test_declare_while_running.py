@@ -89,7 +89,7 @@ def test_a_stream_joins_in_and_comes_back_after_a_restart(
     session.stop()
     waiting.join(PATIENCE_S)
     assert ends == [True]
-    assert spark.conf.get("spark.sql.streaming.queryEvolution.enableSourceEvolution", "unset") == "unset"
+    assert spark.conf.get("spark.sql.streaming.queryEvolution.enableSourceEvolution", None) is None
 
     again = open_session(spark, tmp_path)
     assert [spec.name for spec in again.declared_streams] == ["b", "c", "a"]

@@ -132,6 +132,10 @@ class Engine:
         with self._lock:
             if self._control.is_declared(self._state, spec, request=request):
                 return True
+            if any(name.lower() == spec.name.lower() and name != spec.name for name in self.streams):
+                raise StreamError(
+                    f"stream {spec.name!r} differs from another only in case", hint="SQL cannot tell them: rename it"
+                )
             unnamed = sorted({*self.streams, *self._state.stream_texts} - set(self.declared_streams()))
             if spec.name in unnamed:
                 raise StreamError(

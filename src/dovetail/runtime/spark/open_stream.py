@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -140,9 +140,9 @@ def _quoted(name: str) -> str:
 
 
 def _cannot_read(spark: SparkSession, spec: StreamSpec, error: Exception) -> StreamError:
-    message = str(error)
+    message = str(error.java_exception.getMessage()) if isinstance(error, Py4JJavaError) else str(error)
     hint = "see that the source is there and that the options are those of its format"
-    if "DATA_SOURCE_NOT_FOUND" in message and spec.kind in _CONNECTORS:
+    if "Failed to find" in message and spec.kind in _CONNECTORS:
         hint = f"start Spark with spark.jars.packages = {_CONNECTORS[spec.kind]}:{spark.version}"
     said = message.strip().splitlines()
     return StreamError(f"stream {spec.name!r}: Spark cannot read it", where=said[0] if said else None, hint=hint)
