@@ -26,6 +26,7 @@ from dovetail.engine.control_plane import ControlPlane
 from dovetail.engine.fill import choose_chunks
 from dovetail.engine.fill_intermediates import FillPolicy
 from dovetail.engine.finish_batch import check_written, finish_batch
+from dovetail.engine.idle_streams import IdleWatch
 from dovetail.engine.options import EngineOptions
 from dovetail.engine.plan_history import PlanChange
 from dovetail.engine.planner import Planned, Planner
@@ -80,6 +81,7 @@ class Engine:
         self._on_step = on_step
         self._fill_policy = fill_policy or FillPolicy()
         self._planner = Planner(options, units or load_unit_costs(), decide, self._fill_policy)
+        self._idle_watch = IdleWatch(options.idle_timeout_s)
         self._lock = threading.RLock()
         self._checkpoint_lock = CheckpointLock(root)
         try:
@@ -287,7 +289,7 @@ class Engine:
         """One batch, exactly once: False if it was committed before."""
         if batch <= self._state.batch:
             return False
-        began = time.perf_counter()
+        began, began_at = time.perf_counter(), self._clock()
         with self._lock:
             streams = self.streams
             before, planned = self._plan_for(self._apply_changes(self._state, batch))
@@ -298,7 +300,8 @@ class Engine:
         self._on_step("after_run")
         ran_at = time.perf_counter()
         report, written = read_messages(messages)
-        state, draft = finish_batch(before, planned.plan, streams, report, written, task.fill_chunks)
+        idle = self._idle_watch.idle(streams, report.streams, began_at)
+        state, draft = finish_batch(before, planned.plan, streams, report, written, task.fill_chunks, idle)
         committed = draft.prepare(self.root, self._on_step).commit(self.root, self._clock, self._on_step)
         with self._lock:
             self._state = state
@@ -308,7 +311,9 @@ class Engine:
             "run": (ran_at - planned_at) * 1e3,
             "commit": (time.perf_counter() - ran_at) * 1e3,
         }
-        self.progress = make_progress(state, planned.plan, streams, report, durations, self._clock(), self.statistics)
+        self.progress = make_progress(
+            state, planned.plan, streams, report, durations, self._clock(), self.statistics, idle
+        )
         with self._lock:
             self._planner.note_committed(batch, planned, durations["run"], self.progress["numInputRows"])
             self._control.forget(state)

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dovetail.core.clock import Clock, system_clock
 from dovetail.engine.engine import Engine
 from dovetail.engine.fill_intermediates import FillPolicy
 from dovetail.engine.options import make_options
@@ -46,6 +47,7 @@ class LocalSession:
         rows_per_chunk: int | None = None,
         decide: Decide | None = None,
         fill_policy: FillPolicy | None = None,
+        clock: Clock = system_clock,
         **options: Any,
     ) -> None:
         self._faults = faults or Faults()
@@ -54,6 +56,7 @@ class LocalSession:
         self.engine = Engine(
             Path(checkpoint_dir),
             make_options(**given),
+            clock=clock,
             on_step=self._faults.on_step,
             decide=decide,
             # The same plans on every machine.
