@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 from textwrap import dedent
 
@@ -8,8 +9,9 @@ import pytest
 from dovetail.core.errors import ConfigError
 from dovetail.query.stream_spec import StreamSpec
 from dovetail.query.types import BIGINT, STRING, TIMESTAMP, SqlType
-from dovetail.service.config import Auth, Limits, Listen, QueryConfig, ServiceConfig, load_config
+from dovetail.service.config import SESSION_KEYS, Auth, Limits, Listen, QueryConfig, ServiceConfig, load_config
 
+DOCS = Path(__file__).parent.parent.parent / "docs" / "configuration.md"
 EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "serve.yaml"
 
 
@@ -38,6 +40,14 @@ def test_the_example_is_right() -> None:
     assert config.checkpoint_dir == EXAMPLE.parent / "checkpoint"
     assert [spec.name for spec in config.streams] == ["views", "comments"]
     assert [query.name for query in config.queries] == ["busy_users"]
+
+
+def test_the_docs_name_every_key() -> None:
+    text = DOCS.read_text(encoding="utf-8")
+    parts = {"listen": Listen, "auth": Auth, "limits": Limits}
+    keys = {entry.name for entry in fields(ServiceConfig)} - set(parts)
+    keys |= {f"{part}.{entry.name}" for part, record in parts.items() for entry in fields(record)}
+    assert [key for key in sorted({*keys, *SESSION_KEYS}) if f"| `{key}` |" not in text] == []
 
 
 def test_a_checkpoint_folder_is_enough(file: ConfigFile, tmp_path: Path) -> None:
