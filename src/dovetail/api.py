@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,11 +18,13 @@ from dovetail.engine.options import make_options
 from dovetail.engine.query_options import QueryOptions, query_options
 from dovetail.engine.registry import QueryRecord, QueryState
 from dovetail.engine.statement_result import StatementResult
-from dovetail.frontend.durations import DurationError, parse_duration
 from dovetail.frontend.statement import CreateStream
 from dovetail.optimizer.derive_stores import growing_streams
 from dovetail.optimizer.live_query import LiveQuery
+from dovetail.query.durations import DurationError, parse_duration
 from dovetail.query.stream import Stream
+from dovetail.query.stream_spec import StreamSpec, stream_spec
+from dovetail.runtime.spark.open_stream import check_source
 from dovetail.runtime.spark.pipeline import AVAILABLE_NOW, SparkPipeline
 from dovetail.runtime.spark.read_results import read_results
 from dovetail.runtime.spark.types import stream_columns
@@ -124,6 +127,9 @@ class Session:
         options.setdefault("timezone", spark.conf.get("spark.sql.session.timeZone"))
         self._engine = Engine(_local_path(checkpoint_dir), make_options(**options))
         self._pipeline = SparkPipeline(spark, self._engine.root, self._engine.run_batch)
+        for name, spec in self._engine.declared_streams().items():
+            self._pipeline.add_stream(name, spec)
+        self._declaring = threading.Lock()
 
     def create_stream(
         self, name: str, df: DataFrame, event_time: str | None = None, lateness: str = "0 seconds"
@@ -144,6 +150,22 @@ class Session:
             raise StreamError(f"stream {name!r}: lateness: {error}", hint=error.hint) from None
         self._engine.create_stream(Stream(name, stream_columns(name, df.schema), event_time, lateness_us))
         self._pipeline.add_stream(name, df)
+
+    def declare_stream(self, spec: StreamSpec, *, request: str = "") -> None:
+        """Add a stream that Dovetail opens itself, before the start and while running; after a restart it is there.
+
+        The same declaration again is no change. While running, this call waits until the batch under way has ended;
+        all streams of the session must have been declared then.
+        """
+        with self._declaring:
+            if not self._engine.is_declared(spec, request=request):
+                check_source(self._spark, spec)
+                self._pipeline.declare_stream(spec, lambda: self._engine.declare_stream(spec, request=request))
+
+    @property
+    def declared_streams(self) -> list[StreamSpec]:
+        """The streams that Dovetail opens itself."""
+        return list(self._engine.declared_streams().values())
 
     def create_query(
         self, sql: str, name: str | None = None, *, replace: bool = False, request: str = "", **options: Any
@@ -174,11 +196,8 @@ class Session:
             self._pipeline.read_more(self._engine.compile(sql).read_columns())
         return self._engine.create_query(sql, name, options, may_replace=may_replace, request=request)
 
-    def _accept_stream(self, statement: CreateStream, _request: str) -> None:
-        raise SessionError(
-            f"stream {statement.name!r} cannot be declared by a statement yet",
-            hint="call session.create_stream with a streaming DataFrame before start()",
-        )
+    def _accept_stream(self, statement: CreateStream, request: str) -> None:
+        self.declare_stream(stream_spec(statement.name, statement.columns, statement.options), request=request)
 
     def query(self, name: str) -> Query:
         """The handle of the query that has this name now, or had it last (after a restart, for example)."""

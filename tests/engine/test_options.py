@@ -36,6 +36,9 @@ def test_an_unknown_option_is_refused_with_those_there_are() -> None:
         ({"replan": "no"}, "replan is 'no'"),
         ({"plan_in_background": 7}, "plan_in_background is 7"),
         ({"optimizer": "best"}, "optimizer is 'best'"),
+        ({"idle_timeout": "soon"}, "idle_timeout: 'soon' is no duration"),
+        ({"idle_timeout": "0 seconds"}, "idle_timeout is '0 seconds'"),
+        ({"idle_timeout": 5}, "idle_timeout: '5' is no duration"),
     ],
 )
 def test_values_that_cannot_work_are_refused_with_a_hint(given: dict[str, Any], what: str) -> None:

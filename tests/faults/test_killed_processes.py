@@ -35,6 +35,7 @@ SQL_BY_NAME = {
 
 
 PROGRAM = Path(__file__).parent / "joining_program.py"
+DECLARING_PROGRAM = Path(__file__).parent / "declaring_program.py"
 BATCHES = 16
 ROWS = 3000
 PATIENCE_S = 300.0
@@ -75,11 +76,13 @@ def _nothing_stays() -> Iterator[None]:
 STARTED: list[subprocess.Popen[bytes]] = []
 
 
-def start(master: str, data: Path, checkpoint: Path) -> subprocess.Popen[bytes]:
+def start(
+    master: str, data: Path, checkpoint: Path, program: Path = PROGRAM, queries: dict[str, str] = SQL_BY_NAME
+) -> subprocess.Popen[bytes]:
     # A session of its own, so that the JVM and the Python workers can be killed with the driver.
     log = (checkpoint.parent / "program.log").open("ab")
     process = subprocess.Popen(
-        [sys.executable, str(PROGRAM), master, str(data), str(checkpoint), json.dumps(SQL_BY_NAME)],
+        [sys.executable, str(program), master, str(data), str(checkpoint), json.dumps(queries)],
         stdout=log,
         stderr=log,
         start_new_session=True,
@@ -133,6 +136,18 @@ def test_a_driver_that_is_killed_again_and_again_answers_everything_once(data: P
         kills += 1
     assert kills == 3
     finish(start("local[2]", data, checkpoint), checkpoint)
+    assert_answers_are_batch_sql(data, checkpoint)
+
+
+def test_a_stream_that_is_declared_between_kills_costs_no_answer(data: Path, tmp_path: Path) -> None:
+    checkpoint = tmp_path / "checkpoint"
+    alone = {"alone": "SELECT l.id FROM b l JOIN b r ON l.k = r.k AND l.x = r.x WITHIN 1 HOUR"}
+    for queries, goal in ((alone, 3), ({**alone, **SQL_BY_NAME}, 6), ({**alone, **SQL_BY_NAME}, 9)):
+        process = start("local[2]", data, checkpoint, DECLARING_PROGRAM, queries)
+        assert wait_until(lambda goal=goal: committed(checkpoint) >= goal, process)  # type: ignore[misc]
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    finish(start("local[2]", data, checkpoint, DECLARING_PROGRAM, {**alone, **SQL_BY_NAME}), checkpoint)
     assert_answers_are_batch_sql(data, checkpoint)
 
 

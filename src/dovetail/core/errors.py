@@ -69,6 +69,10 @@ class SessionError(DovetailError):
     """A session used in the wrong order or on the wrong checkpoint."""
 
 
+class ConfigError(DovetailError):
+    """A configuration file that cannot be used; the text lists everything that is wrong with it."""
+
+
 class CheckpointLocked(SessionError):
     """Another session works on this checkpoint."""
 

@@ -1,4 +1,4 @@
-"""Creates, replacements, drops and changes of options, durable before they are acknowledged (A3, A9).
+"""Creates, replacements, drops, changes of options and new streams, durable before they are acknowledged (A3, A9).
 
 One file per entry, applied in order at a batch edge. A batch applies every entry that is there when it begins and
 its state records how far it came; if the batch does not commit, nothing of it was visible, and its replay may apply
@@ -25,13 +25,15 @@ class Action(Enum):
     CREATE = "create"
     DROP = "drop"
     SET = "set"
+    STREAM = "stream"
 
 
 @dataclass(frozen=True)
 class Change:
     """`query` is the query's id; `replaces` the id of the one that a new query takes the place of.
 
-    `options` are those that the query has from then on; `request` is a client's own id of what it asked for.
+    `options` are those that the query has from then on, or all of a new stream's declaration; `request` is a client's
+    own id of what it asked for.
     """
 
     sequence: int

@@ -1,7 +1,7 @@
-"""Accepts changes of queries and applies them at batch edges: each takes effect exactly once (A3, A9).
+"""Accepts changes of queries and new streams, applies them at batch edges: each takes effect exactly once (A3, A9).
 
-    create, replace, drop, set  --check, append to the changelog-->  accepted («pending»)
-    the next batch              --apply in order-->                  in effect, with the number of that batch
+    create, replace, drop, set, declare  --check, append to the changelog-->  accepted («pending»)
+    the next batch                       --apply in order-->                  in effect, with the number of that batch
 
 A change is durable before anybody hears that it was accepted; the state that a batch commits says which changes are
 part of it, so a crash in between applies none of them or all of them again to the same end.
@@ -10,12 +10,12 @@ part of it, so a crash in between applies none of them or all of them again to t
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dovetail.core.errors import QueryError
+from dovetail.core.errors import QueryError, StreamError
 from dovetail.engine.changelog import Action, Change, Changelog
 from dovetail.engine.coverage import complete_from
 from dovetail.engine.options import EngineOptions
@@ -27,6 +27,7 @@ from dovetail.optimizer.derive_stores import growing_streams
 from dovetail.optimizer.live_query import LiveQuery
 from dovetail.query.join_query import JoinQuery
 from dovetail.query.stream import Stream
+from dovetail.query.stream_spec import StreamSpec
 
 PREVIEWED = "(this SELECT)"
 """Stands for a query that is only looked at; no query can have this name."""
@@ -36,10 +37,10 @@ _log = logging.getLogger("dovetail")
 class ControlPlane:
     """Not thread-safe: the engine calls it under its lock, always with the state of the last committed batch."""
 
-    def __init__(self, root: Path, options: EngineOptions, streams: Mapping[str, Stream]) -> None:
+    def __init__(self, root: Path, options: EngineOptions) -> None:
         self._changelog = Changelog(root)
         self._options = options
-        self._streams = streams
+        self.streams: Mapping[str, Stream] = {}
         self._compiled: dict[str, JoinQuery] = {}
         self._seen: tuple[Registry, int, Registry] | None = None
 
@@ -91,6 +92,23 @@ class ControlPlane:
             self._changelog.append(change)
         return self.registry(state)[query_id]
 
+    def is_declared(self, state: EngineState, spec: StreamSpec, *, request: str) -> bool:
+        """Whether this stream is there already; another one of its name is an error."""
+        if self._changelog.requested(_declaration(spec, request)) is not None:
+            return True
+        known = self.declared(state).get(spec.name)
+        if known is not None and known != spec:
+            raise StreamError(
+                f"stream {spec.name!r} is declared already, and not the same",
+                where=f"known are {_differing(known, spec)}",
+                hint="declare it as it is known, or choose another name",
+            )
+        return known is not None
+
+    def declare(self, state: EngineState, spec: StreamSpec, *, request: str) -> None:
+        if not self.is_declared(state, spec, request=request):
+            self._changelog.append(_declaration(spec, request))
+
     def _check_growth(self, name: str, query: JoinQuery) -> None:
         """A query without time bounds keeps rows for ever: allowed and said aloud, unless a budget is set."""
         growing = growing_streams(LiveQuery(name, name, query))
@@ -120,8 +138,13 @@ class ControlPlane:
             return registry[known.query]
         return registry.named(name)
 
+    def declared(self, state: EngineState) -> dict[str, StreamSpec]:
+        """The streams that were declared, also those that no batch knows yet."""
+        changes = self._changelog.after(state.change_sequence)
+        return {**state.declared, **_declared_by(changes)}
+
     def compile(self, sql: str) -> JoinQuery:
-        return compile_sql(sql, self._streams, timezone=self._options.timezone)
+        return compile_sql(sql, self.streams, timezone=self._options.timezone)
 
     def compiled(self, state: EngineState, query_id: str) -> JoinQuery:
         if query_id not in self._compiled:
@@ -135,11 +158,12 @@ class ControlPlane:
         changes = self._changelog.after(state.change_sequence)
         by_id: dict[str, QueryRecord] = {}
         for change in changes:
-            for record in self._changed(state, by_id, change, batch):
-                by_id[record.id] = record
+            if change.action is not Action.STREAM:
+                by_id |= {record.id: record for record in self._changed(state, by_id, change, batch)}
         sequence = changes[-1].sequence if changes else state.change_sequence
         registry = state.registry.updated(by_id.values()) if by_id else state.registry
-        return replace(state, batch=batch, change_sequence=sequence, registry=registry)
+        declared = {**state.declared, **_declared_by(changes)}
+        return replace(state, batch=batch, change_sequence=sequence, registry=registry, declared=declared)
 
     def previewed(self, state: EngineState, batch: int, sql: str) -> tuple[EngineState, QueryRecord]:
         """As `applied`, and as if a query of this text had been accepted, too."""
@@ -170,10 +194,11 @@ class ControlPlane:
         since = complete_from(
             LiveQuery(change.query, change.name, self.compiled(state, change.query)),
             batch,
-            self._streams,
+            self.streams,
             state.histories,
             state.buckets,
-            state.watermark_us_by_stream(self._streams),
+            state.watermark_us_by_stream(self.streams),
+            state.first_batch_by_stream,
         )
         created = replace(
             QueryRecord.accepted(change), state=QueryState.RUNNING, created_batch=batch, complete_from=since
@@ -181,3 +206,19 @@ class ControlPlane:
         if not change.replaces:
             return [created]
         return [replace(known(change.replaces), state=QueryState.DROPPED, dropped_batch=batch), created]
+
+
+def _declaration(spec: StreamSpec, request: str) -> Change:
+    return Change(0, Action.STREAM, "", spec.name, options=spec.to_json(), request=request)
+
+
+def _declared_by(changes: Iterable[Change]) -> dict[str, StreamSpec]:
+    return {c.name: StreamSpec.from_json(c.options) for c in changes if c.action is Action.STREAM}
+
+
+def _differing(known: StreamSpec, spec: StreamSpec) -> str:
+    """What is known of the fields in which the two differ, secrets aside."""
+    mine, theirs = ({**s.to_json(), "options": s.shown_options} for s in (known, spec))
+    # Only a hidden option differs: then the others say nothing.
+    differing = [key for key in mine if mine[key] != theirs[key]] or ["options"]
+    return ", ".join(f"{key} = {mine[key]!r}" for key in differing)

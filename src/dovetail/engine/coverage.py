@@ -88,13 +88,17 @@ def complete_from(
     histories: Mapping[str, StoreHistory],
     buckets: Iterable[BucketMeta],
     watermark_us_by_stream: dict[str, int],
+    first_batch_by_stream: Mapping[str, int] | None = None,
 ) -> int:
     """The first batch all of whose rows the query, created at `batch`, can use."""
     since = 0
     for relation in live.query.relations:
         store = store_of(relation)
         history = histories.get(store, StoreHistory())
-        since = max(since, kept_since(live, relation, streams[relation.stream].event_time, history, batch))
+        kept = kept_since(live, relation, streams[relation.stream].event_time, history, batch)
+        # Of a stream that was not there before, nothing is missed.
+        if kept > (first_batch_by_stream or {}).get(relation.stream, 0):
+            since = max(since, kept)
         retention = retention_of([(live, relation)])
         for entry in history.expired:
             if not retention.is_dead(entry.max_time_us, watermark_us_by_stream):

@@ -27,6 +27,7 @@ from dovetail.engine.control_plane import ControlPlane
 from dovetail.engine.fill import choose_chunks
 from dovetail.engine.fill_intermediates import FillPolicy
 from dovetail.engine.finish_batch import check_written, finish_batch
+from dovetail.engine.idle_streams import IdleWatch
 from dovetail.engine.options import EngineOptions
 from dovetail.engine.plan_history import PlanChange
 from dovetail.engine.planner import Planned, Planner
@@ -41,6 +42,7 @@ from dovetail.plan.sampled_join import SampledJoin
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.query.join_query import JoinQuery
 from dovetail.query.stream import Stream
+from dovetail.query.stream_spec import StreamSpec
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.message import Kind, Message
 from dovetail.runtime.report import TaskReport
@@ -80,6 +82,7 @@ class Engine:
         self._on_step = on_step
         self._fill_policy = fill_policy or FillPolicy()
         self._planner = Planner(options, units or load_unit_costs(), decide, self._fill_policy)
+        self._idle_watch = IdleWatch(options.idle_timeout_s)
         self._lock = threading.RLock()
         self._checkpoint_lock = CheckpointLock(root)
         try:
@@ -88,8 +91,8 @@ class Engine:
             self._state = EngineState() if latest is None else EngineState.from_stored(latest[1])
             for meta in self._state.buckets:
                 check_bucket(root, meta)
-            self.streams: dict[str, Stream] = {}
-            self._control = ControlPlane(root, options, self.streams)
+            self._control = ControlPlane(root, options)
+            self._control.streams = {name: spec.stream for name, spec in self.declared_streams().items()}
             self._results = _ResultIndex(root)
         except DovetailError:
             self._checkpoint_lock.release()
@@ -104,6 +107,11 @@ class Engine:
 
     # Streams and queries
 
+    @property
+    def streams(self) -> Mapping[str, Stream]:
+        """All that are registered or declared; a new one gives a new value, so a batch keeps the one it began with."""
+        return self._control.streams
+
     def create_stream(self, stream: Stream) -> None:
         with self._lock:
             if stream.name in self.streams:
@@ -115,7 +123,41 @@ class Engine:
                     where=f"now {stream_text(stream)}; then {recorded}",
                     hint="register the same columns and event time, or start with an empty checkpoint folder",
                 )
-            self.streams[stream.name] = stream
+            self._control.streams = {**self.streams, stream.name: stream}
+
+    def declared_streams(self) -> dict[str, StreamSpec]:
+        """The streams that come back by themselves after a restart, by name."""
+        with self._lock:
+            return self._control.declared(self._state)
+
+    def is_declared(self, spec: StreamSpec, *, request: str = "") -> bool:
+        """Whether there is nothing to do for it; refuses a name that means another stream."""
+        with self._lock:
+            if self._control.is_declared(self._state, spec, request=request):
+                return True
+            if any(name.lower() == spec.name.lower() and name != spec.name for name in self.streams):
+                raise StreamError(
+                    f"stream {spec.name!r} differs from another only in case", hint="SQL cannot tell them: rename it"
+                )
+            unnamed = sorted({*self.streams, *self._state.stream_texts} - set(self.declared_streams()))
+            if spec.name in unnamed:
+                raise StreamError(
+                    f"stream {spec.name!r} was registered as a DataFrame", hint="give the new one another name"
+                )
+            if self._state.stream_texts and not set(unnamed).isdisjoint(self._state.stream_texts):
+                raise SessionError(
+                    f"stream {spec.name!r} comes too late: this checkpoint reads {', '.join(unnamed)} from DataFrames, "
+                    "so its sources are fixed",
+                    hint="declare every stream of a new checkpoint: then more can come at any time",
+                )
+            return False
+
+    def declare_stream(self, spec: StreamSpec, *, request: str = "") -> None:
+        """Make a stream part of the checkpoint; the next batch may bring its rows."""
+        with self._lock:
+            if not self.is_declared(spec, request=request):
+                self._control.declare(self._state, spec, request=request)
+                self._control.streams = {**self.streams, spec.name: spec.stream}
 
     def create_query(
         self,
@@ -237,7 +279,9 @@ class Engine:
             if not self.streams:
                 raise SessionError("no stream is registered", hint="call session.create_stream(...) before start()")
             missing = set(self._state.stream_texts) - set(self.streams)
-            extra = set(self.streams) - set(self._state.stream_texts) if self._state.stream_texts else set()
+            # Spark's checkpoint knows its sources by name if Dovetail opened all of them, else by position.
+            is_fixed = bool(self._state.stream_texts) and not set(self.streams) <= set(self.declared_streams())
+            extra = set(self.streams) - set(self._state.stream_texts) if is_fixed else set()
             if missing or extra:
                 raise SessionError(
                     "the streams differ from those this checkpoint was made with: "
@@ -258,8 +302,9 @@ class Engine:
         """One batch, exactly once: False if it was committed before."""
         if batch <= self._state.batch:
             return False
-        began = time.perf_counter()
+        began, began_at = time.perf_counter(), self._clock()
         with self._lock:
+            streams = self.streams
             before, planned = self._plan_for(self._apply_changes(self._state, batch), self._planner)
             task = self._task(before, planned)
         planned_at = time.perf_counter()
@@ -268,7 +313,8 @@ class Engine:
         self._on_step("after_run")
         ran_at = time.perf_counter()
         report, written = read_messages(messages)
-        state, draft = finish_batch(before, planned.plan, self.streams, report, written, task.fill_chunks)
+        idle = self._idle_watch.idle(streams, report.streams, began_at)
+        state, draft = finish_batch(before, planned.plan, streams, report, written, task.fill_chunks, idle)
         committed = draft.prepare(self.root, self._on_step).commit(self.root, self._clock, self._on_step)
         with self._lock:
             self._state = state
@@ -279,7 +325,7 @@ class Engine:
             "commit": (time.perf_counter() - ran_at) * 1e3,
         }
         self.progress = make_progress(
-            state, planned.plan, self.streams, report, durations, self._clock(), self.statistics
+            state, planned.plan, streams, report, durations, self._clock(), self.statistics, idle
         )
         with self._lock:
             self._planner.note_committed(batch, planned, durations["run"], self.progress["numInputRows"])
@@ -355,7 +401,9 @@ class Engine:
     def _apply_changes(self, state: EngineState, batch: int) -> EngineState:
         """The state in which `batch` runs: its number, and every change that is there now."""
         texts = {name: stream_text(stream) for name, stream in sorted(self.streams.items())}
-        return replace(self._control.applied(state, batch), stream_texts=texts)
+        new = {name: batch for name in texts if name not in state.stream_texts} if state.stream_texts else {}
+        state = replace(state, stream_texts=texts, first_batch_by_stream={**state.first_batch_by_stream, **new})
+        return self._control.applied(state, batch)
 
     def _plan_for(self, state: EngineState, planner: Planner) -> tuple[EngineState, Planned]:
         live = tuple(

@@ -8,6 +8,7 @@ from dataclasses import replace
 from dovetail.core.errors import StoreError
 from dovetail.engine.coverage import StoreHistory
 from dovetail.engine.fill import advance_fills
+from dovetail.engine.idle_streams import carry_along
 from dovetail.engine.observe_batch import Batch, observe_batch
 from dovetail.engine.registry import QueryState, Registry
 from dovetail.engine.state import EngineState
@@ -28,12 +29,16 @@ def finish_batch(
     report: TaskReport,
     written: list[BucketMeta],
     fill_chunks: tuple[FillChunk, ...] = (),
+    idle: frozenset[str] = frozenset(),
 ) -> tuple[EngineState, Draft]:
-    """`before` already has the batch's number, epoch, registry and fills; `fill_chunks` is how far these went."""
+    """`before` already has the batch's number, epoch, registry and fills; `fill_chunks` is how far these went.
+
+    `idle` are the streams that hold nobody back any more.
+    """
     failed = {failure.query: failure.error for failure in report.failures}
     results = tuple(result for result in report.results if result.query not in failed)
     registry = _with_results(before.registry, results_rows(results), failed)
-    times = _max_times(before.max_time_us_by_stream, report.streams)
+    times = carry_along(_max_times(before.max_time_us_by_stream, report.streams), idle, streams)
     state = replace(before, registry=registry, max_time_us_by_stream=times)
     buckets = _merged(before.buckets, written, report)
     kept, dead, histories = _keep_and_expire(state, plan, streams, buckets, set(failed))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from dovetail.core.errors import SessionError
+from dovetail.query.durations import DurationError, parse_duration
 from dovetail.stats.catalog import StatsCatalog
 
 MAX_KEY_GROUPS = 1 << 15
@@ -22,6 +23,7 @@ class EngineOptions:
     `keep_intermediates`: joins of two or more streams as stores of their own, for queries of three and more; «by cost»
     where the joint optimizer finds that they pay, «always» wherever they are possible.
     `replan` off: a plan stays until queries change. `plan_in_background` off: a batch waits for its joint plan.
+    `idle_timeout`, e.g. «10 minutes»: a stream without rows for so long holds back no other's state (guarantees.md).
     After a batch of fewer than `small_batch_rows` rows the next runs as one task: a stage costs more than its work.
     """
 
@@ -37,6 +39,7 @@ class EngineOptions:
     plan_in_background: bool = True
     timezone: str = "UTC"
     storage_budget: int | None = None
+    idle_timeout: str | None = None
     statistics: StatsCatalog | None = None
 
     def __post_init__(self) -> None:
@@ -62,6 +65,19 @@ class EngineOptions:
             raise SessionError(f"merge_fanout is {self.merge_fanout}", hint="use 2 or more")
         if self.storage_budget is not None and self.storage_budget <= 0:
             raise SessionError(f"storage_budget is {self.storage_budget}", hint="use a number of bytes, or None")
+        _ = self.idle_timeout_s
+
+    @property
+    def idle_timeout_s(self) -> float | None:
+        if self.idle_timeout is None:
+            return None
+        try:
+            timeout_us = parse_duration(str(self.idle_timeout))
+        except DurationError as error:
+            raise SessionError(f"idle_timeout: {error}", hint=error.hint) from None
+        if timeout_us <= 0:
+            raise SessionError(f"idle_timeout is {self.idle_timeout!r}", hint="use e.g. '10 minutes', or None")
+        return timeout_us / 1e6
 
 
 def _check_one_of(name: str, value: Any, choices: tuple[Any, ...]) -> None:

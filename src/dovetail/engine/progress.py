@@ -22,6 +22,7 @@ def make_progress(
     duration_ms: dict[str, float],
     finished_at: float,
     stats: StatsCatalog,
+    idle: frozenset[str] = frozenset(),
 ) -> dict[str, Any]:
     total_ms = sum(duration_ms.values())
     input_rows = sum(count.rows for count in report.streams)
@@ -37,7 +38,7 @@ def make_progress(
         "batchDuration": total_ms,
         "durationMs": duration_ms,
         "taskSeconds": report.seconds_by_part,
-        "streams": _stream_entries(streams, report.streams, state.watermark_us_by_stream(streams)),
+        "streams": _stream_entries(streams, report.streams, state.watermark_us_by_stream(streams), idle),
         "queries": [
             {
                 "name": record.name,
@@ -55,7 +56,7 @@ def make_progress(
 
 
 def _stream_entries(
-    streams: Mapping[str, Stream], counts: list[StreamCount], watermarks: Mapping[str, int]
+    streams: Mapping[str, Stream], counts: list[StreamCount], watermarks: Mapping[str, int], idle: frozenset[str]
 ) -> list[dict[str, Any]]:
     return [
         {
@@ -63,6 +64,7 @@ def _stream_entries(
             "numInputRows": sum(count.rows for count in counts if count.stream == name),
             "lateRows": sum(count.late_rows for count in counts if count.stream == name),
             "watermark": _iso(watermarks[name]) if name in watermarks else None,
+            "isIdle": name in idle,
         }
         for name in streams
     ]

@@ -32,7 +32,15 @@ def settle_intermediates(
         if since is None:
             maintaining = maintaining_query(join, query_by_id, streams)
             watermarks = state.watermark_us_by_stream(streams)
-            since = complete_from(maintaining, state.batch, streams, state.histories, state.buckets, watermarks)
+            since = complete_from(
+                maintaining,
+                state.batch,
+                streams,
+                state.histories,
+                state.buckets,
+                watermarks,
+                state.first_batch_by_stream,
+            )
             # What none of its users may use would only be in their way.
             since = max(since, min(query_by_id[use.query].complete_from for use in join.uses))
         kept = replace(join, complete_from=since)

@@ -10,6 +10,7 @@ from dovetail.engine.coverage import StoreHistory
 from dovetail.engine.fill import Fill
 from dovetail.engine.registry import QueryRecord, Registry
 from dovetail.query.stream import Stream
+from dovetail.query.stream_spec import StreamSpec
 from dovetail.stats.observed import ObservedStats
 from dovetail.store.bucket_file import BucketMeta
 from dovetail.store.manifest import State
@@ -22,8 +23,9 @@ class EngineState:
     """State after batch `batch`; a new checkpoint stands at `NO_BATCH`.
 
     `kept_from` says of every intermediate from which batch on it joins its members' rows, `fills` which of them are
-    being filled and how far. `observed` is not part of what a batch is a function of: it decides no answer, only which
-    plans come to mind later.
+    being filled and how far. `declared` are the streams that Dovetail opens itself; `first_batch_by_stream` says of
+    streams that came later since when they are there. `observed` is not part of what a batch is a function of: it
+    decides no answer, only which plans come to mind later.
     """
 
     batch: int = NO_BATCH
@@ -34,6 +36,8 @@ class EngineState:
     histories: Mapping[str, StoreHistory] = field(default_factory=dict)
     buckets: tuple[BucketMeta, ...] = ()
     stream_texts: Mapping[str, str] = field(default_factory=dict)
+    declared: Mapping[str, StreamSpec] = field(default_factory=dict)
+    first_batch_by_stream: Mapping[str, int] = field(default_factory=dict)
     kept_from: Mapping[str, int] = field(default_factory=dict)
     fills: Mapping[str, Fill] = field(default_factory=dict)
     observed: ObservedStats = field(default_factory=ObservedStats, compare=False)
@@ -54,6 +58,8 @@ class EngineState:
             "max_time_us_by_stream": dict(self.max_time_us_by_stream),
             "histories": {store: history.to_json() for store, history in self.histories.items()},
             "stream_texts": dict(self.stream_texts),
+            "declared": [spec.to_json() for spec in self.declared.values()],
+            "first_batch_by_stream": dict(self.first_batch_by_stream),
             "kept_from": dict(self.kept_from),
             "fills": {store: fill.to_json() for store, fill in self.fills.items()},
             "observed": self.observed.to_json(),
@@ -72,6 +78,9 @@ class EngineState:
             histories={store: StoreHistory.from_json(record) for store, record in engine["histories"].items()},
             buckets=stored.buckets,
             stream_texts=engine["stream_texts"],
+            # Checkpoints from before streams could be declared have none.
+            declared={spec["name"]: StreamSpec.from_json(spec) for spec in engine.get("declared", [])},
+            first_batch_by_stream=engine.get("first_batch_by_stream", {}),
             kept_from=engine["kept_from"],
             # Checkpoints from before there were fills have none under way.
             fills={store: Fill.from_json(record) for store, record in engine.get("fills", {}).items()},

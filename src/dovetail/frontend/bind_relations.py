@@ -17,11 +17,11 @@ from dovetail.frontend.bind_names import (
     relation_of_stream,
     scope_of,
 )
-from dovetail.frontend.durations import DurationError, parse_duration
 from dovetail.frontend.output_names import name_of
 from dovetail.frontend.parse_sql import WITHIN_KEY
 from dovetail.frontend.source_text import SourceText
 from dovetail.frontend.unsupported import refuse, refuse_leftovers, refuse_node
+from dovetail.query.durations import DurationError, parse_duration
 from dovetail.query.expression import Call, Column, Expression, all_of, conjuncts_of, rename_relations
 from dovetail.query.join_query import WINDOW_END, WINDOW_START, HopWindow
 from dovetail.query.stream import Stream

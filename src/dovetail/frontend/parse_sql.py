@@ -19,9 +19,9 @@ from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dovetail.core.errors import SqlSyntaxError, UnsupportedSql
-from dovetail.frontend.durations import MICROSECONDS_BY_UNIT, DurationError, parse_day_to_second, parse_duration
 from dovetail.frontend.source_text import OFFSET_KEY, SourceText
 from dovetail.frontend.unsupported import STATEMENT_HINT, refuse, refuse_statement
+from dovetail.query.durations import MICROSECONDS_BY_UNIT, DurationError, parse_day_to_second, parse_duration
 
 WITHIN_KEY = "within_us"
 WITHIN_TOKEN = TokenType.PREWHERE  # a keyword that Spark lacks, and that no expression or alias swallows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 INTEGER_NAMES = ("tinyint", "smallint", "int", "bigint")
@@ -77,3 +78,32 @@ TIMESTAMP_NTZ = SqlType("timestamp_ntz")
 INTERVAL = SqlType("interval")
 WINDOW = SqlType("window")
 NULL = SqlType("null")
+
+COLUMN_TYPES = (BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ)
+"""What a stream's column may be, decimals aside."""
+_TYPE_BY_TEXT = {str(sql_type): sql_type for sql_type in COLUMN_TYPES} | {
+    "byte": TINYINT,
+    "short": SMALLINT,
+    "integer": INT,
+    "long": BIGINT,
+    "real": FLOAT,
+    "timestamp_ltz": TIMESTAMP,
+}
+_DECIMAL = re.compile(r"(?:decimal|dec|numeric)(?:\((\d{1,2})(?:,(\d{1,2}))?\))?", re.ASCII)
+
+
+def parse_column_type(text: str) -> SqlType:
+    """The type of a column as Spark's DDL names it; a ValueError if no column can be of it.
+
+    >>> str(parse_column_type("DECIMAL(10, 2)")), str(parse_column_type("long"))
+    ('decimal(10,2)', 'bigint')
+    """
+    bare = "".join(text.lower().split())
+    decimal = _DECIMAL.fullmatch(bare)
+    if decimal:
+        precision, scale = decimal.groups()
+        return SqlType("decimal", int(precision or 10), int(scale or 0))
+    if bare not in _TYPE_BY_TEXT:
+        known = ", ".join(str(sql_type) for sql_type in COLUMN_TYPES)
+        raise ValueError(f"{text!r} is no type of a column; types are: {known}, decimal(p,s)")
+    return _TYPE_BY_TEXT[bare]

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dovetail.core.clock import Clock, system_clock
 from dovetail.core.errors import SessionError
 from dovetail.engine.engine import Engine
 from dovetail.engine.execute_statement import StatementRunner
@@ -17,10 +18,10 @@ from dovetail.engine.options import make_options
 from dovetail.engine.query_options import query_options
 from dovetail.engine.registry import QueryRecord
 from dovetail.engine.statement_result import StatementKind, StatementResult
-from dovetail.frontend.durations import parse_duration
 from dovetail.frontend.statement import CreateStream
 from dovetail.kernels.arrow_types import arrow_type, sql_type_of
 from dovetail.optimizer.decide import Decide
+from dovetail.query.durations import parse_duration
 from dovetail.query.output_names import unique_names
 from dovetail.query.stream import Stream
 from dovetail.runtime.local.run_local import run_local
@@ -50,6 +51,7 @@ class LocalSession:
         rows_per_chunk: int | None = None,
         decide: Decide | None = None,
         fill_policy: FillPolicy | None = None,
+        clock: Clock = system_clock,
         **options: Any,
     ) -> None:
         self._faults = faults or Faults()
@@ -58,6 +60,7 @@ class LocalSession:
         self.engine = Engine(
             Path(checkpoint_dir),
             make_options(**given),
+            clock=clock,
             on_step=self._faults.on_step,
             decide=decide,
             # The same plans on every machine.

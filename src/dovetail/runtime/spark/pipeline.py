@@ -1,7 +1,7 @@
 """The one streaming query: all streams united, every micro-batch run by the engine.
 
-It reads only the columns that some query needs. A query that needs more restarts it between two batches; Spark's
-checkpoint takes it on from there.
+It reads only the columns that some query needs. A query that needs more restarts it between two batches, and so does
+a new stream, if Dovetail opens all of them itself; Spark's checkpoint takes it on from there.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ from pyspark.sql.types import BinaryType, DataType, StringType
 
 from dovetail.core.errors import SessionError
 from dovetail.query.expression import columns_of
+from dovetail.query.stream_spec import StreamSpec
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.message import Message
+from dovetail.runtime.spark.open_stream import named_sources, open_stream
 from dovetail.runtime.spark.pack_columns import Packing, column_types, pack_columns, repacked_columns, union_streams
 from dovetail.runtime.spark.run_spark import run_spark
 from dovetail.runtime.spark.worker_errors import own_error
@@ -60,6 +62,7 @@ class SparkPipeline:
         self._spark = spark
         self._root = root
         self._run_engine_batch = run_batch
+        self._sources: dict[str, DataFrame | StreamSpec] = {}
         self._frames: dict[str, DataFrame] = {}
         # Held while the streaming query is replaced, so that nobody takes the old one's end for the session's.
         self._lock = threading.RLock()
@@ -69,8 +72,33 @@ class SparkPipeline:
         self._worker_plan: _WorkerPlan | None = None
         self._failure: Exception | None = None
 
-    def add_stream(self, name: str, frame: DataFrame) -> None:
-        self._frames[name] = frame
+    def add_stream(self, name: str, source: DataFrame | StreamSpec) -> None:
+        self._sources[name] = source
+
+    def declare_stream(self, spec: StreamSpec, accept: Callable[[], None]) -> None:
+        """Add a stream, also while running; `accept` makes it known to the engine while no batch runs."""
+        with self._lock:
+            columns = self._read.columns_by_stream
+            running = self._streaming if self.is_active else None
+            if running is not None:
+                self._check_named(spec.name)
+                _log.info("reading stream %s too, so the streaming query starts anew", spec.name)
+                running.stop()
+            try:
+                accept()
+                self._sources[spec.name] = spec
+                columns[spec.name] = {spec.event_time} if spec.event_time else set()
+            finally:
+                if running is not None:
+                    self._start(columns)
+
+    def _check_named(self, name: str) -> None:
+        unnamed = sorted(name for name, source in self._sources.items() if isinstance(source, DataFrame))
+        if unnamed:
+            raise SessionError(
+                f"stream {name!r} comes too late: the session runs and reads {', '.join(unnamed)} from DataFrames",
+                hint="declare every stream of a checkpoint: then more can come at any time",
+            )
 
     @property
     def was_started(self) -> bool:
@@ -134,14 +162,19 @@ class SparkPipeline:
                 self._streaming.stop()
 
     def _start(self, columns: ReadColumns) -> None:
-        # Sorted by name: Spark's checkpoint knows its sources by their position.
-        frames = dict(sorted(self._frames.items()))
-        self._read = pack_columns({name: column_types(frame.schema, columns[name]) for name, frame in frames.items()})
-        self._worker_plan = None
-        self._failure = None
-        writer = union_streams(frames, self._read).writeStream.foreachBatch(self._run_batch)
-        writer = writer.option("checkpointLocation", str(spark_dir(self._root)))
-        with _plain_file_manager(self._spark):
+        is_named = all(isinstance(source, StreamSpec) for source in self._sources.values())
+        with _plain_file_manager(self._spark), named_sources(self._spark, is_on=is_named):
+            # Sorted by name: sources without a name are known to Spark's checkpoint by their position.
+            frames = self._frames = {
+                name: open_stream(self._spark, source, is_named=is_named) if isinstance(source, StreamSpec) else source
+                for name, source in sorted(self._sources.items())
+            }
+            types = {name: column_types(frame.schema, columns[name]) for name, frame in frames.items()}
+            self._read = pack_columns(types)
+            self._worker_plan = None
+            self._failure = None
+            writer = union_streams(frames, self._read).writeStream.foreachBatch(self._run_batch)
+            writer = writer.option("checkpointLocation", str(spark_dir(self._root)))
             self._streaming = _with_trigger(writer, self._trigger).queryName("dovetail").start()
 
     def _is_current(self, streaming: StreamingQuery) -> bool:

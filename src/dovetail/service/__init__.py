@@ -1,0 +1,1 @@
+"""The service: one process that serves a session over HTTP."""
