@@ -5,18 +5,22 @@ from __future__ import annotations
 import threading
 import uuid
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, overload
 
 from pyspark.sql import DataFrame, SparkSession
 
 from dovetail.core.errors import QueryError, SessionError, StreamError
+from dovetail.engine.deliveries import Deliveries
+from dovetail.engine.delivery import Delivery
 from dovetail.engine.engine import Engine
 from dovetail.engine.execute_statement import StatementRunner
 from dovetail.engine.explain import ExplainFormat, explain_plan, explain_query
 from dovetail.engine.options import make_options
 from dovetail.engine.query_options import QueryOptions, query_options
 from dovetail.engine.registry import QueryRecord, QueryState
+from dovetail.engine.sink_spec import SinkSpec
 from dovetail.engine.statement_result import StatementResult
 from dovetail.frontend.statement import CreateStream
 from dovetail.optimizer.derive_stores import growing_streams
@@ -24,12 +28,17 @@ from dovetail.optimizer.live_query import LiveQuery
 from dovetail.query.durations import DurationError, parse_duration
 from dovetail.query.stream import Stream
 from dovetail.query.stream_spec import StreamSpec, stream_spec
+from dovetail.runtime.result_batch import ResultBatch, TakeBatch
 from dovetail.runtime.spark.open_stream import check_source
 from dovetail.runtime.spark.pipeline import AVAILABLE_NOW, SparkPipeline
 from dovetail.runtime.spark.read_results import read_results
 from dovetail.runtime.spark.types import stream_columns
 from dovetail.runtime.spark.worker_python import use_own_interpreter
+from dovetail.runtime.spark.write_sink import write_sink
 from dovetail.store.vacuum import VacuumReport, vacuum
+
+SINK_PATIENCE_S = 10.0
+"""How long a session that stops waits for its sinks."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +46,8 @@ class QueryStatus:
     """`complete_from` is the first batch all of whose rows the answers cover; batches are None while pending.
 
     `growing_streams` are the streams whose rows the query keeps for ever, because no time bound lets them go.
+    `delivered_batch` is the batch up to which the sink has all answers, None without a sink; `sink_error` what keeps
+    it from more.
     """
 
     name: str
@@ -48,15 +59,18 @@ class QueryStatus:
     changed_batch: int | None
     total_rows: int
     growing_streams: tuple[str, ...]
+    delivered_batch: int | None
+    sink_error: str | None
 
 
 class Query:
     """A handle to one continuous query."""
 
-    def __init__(self, spark: SparkSession, engine: Engine, query_id: str) -> None:
+    def __init__(self, spark: SparkSession, engine: Engine, deliveries: Deliveries, query_id: str) -> None:
         record = engine.record(query_id)
         self._spark = spark
         self._engine = engine
+        self._deliveries = deliveries
         self.id = query_id
         self.name = record.name
         self.sql = record.sql
@@ -65,6 +79,7 @@ class Query:
     def status(self) -> QueryStatus:
         record = self._engine.record(self.id)
         live = LiveQuery(self.id, self.name, self._engine.compiled(self.id))
+        delivery = self._deliveries.of(self.id)
         return QueryStatus(
             name=record.name,
             state=record.state.value,
@@ -75,6 +90,8 @@ class Query:
             changed_batch=record.changed_batch,
             total_rows=record.total_rows,
             growing_streams=tuple(growing_streams(live)),
+            delivered_batch=None if delivery is None else delivery.delivered_batch,
+            sink_error=None if delivery is None else delivery.error,
         )
 
     def drop(self, *, request: str = "") -> None:
@@ -94,6 +111,20 @@ class Query:
         """All committed answers so far, as a batch DataFrame."""
         output, files = self._engine.compiled(self.id).output, self._engine.results(self.id)
         return read_results(self._spark, self._engine.root, output, files)
+
+    def foreach_batch(self, function: TakeBatch, *, after: int | None = None) -> Delivery:
+        """Have `function(arrow_table, batch)` called with every batch's answers, in order, in a thread of its own.
+
+        It begins with the next batch, or with the first one later than `after`. A batch on which the function raises
+        is given to it again. This lasts as long as the session: attach it again after a restart, with `after` the
+        last batch that you have.
+        """
+        return self._deliveries.attach(self.id, function, after)
+
+    def await_delivered(self, timeout: float | None = None) -> bool:
+        """Wait until the query's sink has all answers that are committed now; False when the time is up first."""
+        delivery = self._deliveries.of(self.id)
+        return delivery is None or delivery.await_delivered(timeout)
 
     @overload
     def explain(self, format: Literal["text"] = "text") -> str: ...
@@ -126,6 +157,7 @@ class Session:
             options["partitions"] = spark.sparkContext.defaultParallelism
         options.setdefault("timezone", spark.conf.get("spark.sql.session.timeZone"))
         self._engine = Engine(_local_path(checkpoint_dir), make_options(**options))
+        self._deliveries = Deliveries(self._engine, partial(_write_sink, spark))
         self._pipeline = SparkPipeline(spark, self._engine.root, self._engine.run_batch)
         for name, spec in self._engine.declared_streams().items():
             self._pipeline.add_stream(name, spec)
@@ -180,7 +212,7 @@ class Session:
         """
         name = name or f"query_{uuid.uuid4().hex[:8]}"
         record = self._accept_query(sql, name, query_options(options), may_replace=replace, request=request)
-        return Query(self._spark, self._engine, record.id)
+        return Query(self._spark, self._engine, self._deliveries, record.id)
 
     def execute(self, statement: str, *, request: str = "") -> StatementResult:
         """Run one statement: CREATE, DROP or ALTER CONTINUOUS QUERY, CREATE STREAM, SHOW, EXPLAIN (docs/sql.md).
@@ -204,7 +236,7 @@ class Session:
         records = self._engine.records()
         found = self._engine.named(name) or next((r for r in reversed(records) if r.name == name), None)
         if found is not None:
-            return Query(self._spark, self._engine, found.id)
+            return Query(self._spark, self._engine, self._deliveries, found.id)
         known = ", ".join(sorted({record.name for record in records})) or "none"
         raise QueryError(f"no query {name!r}", hint=f"queries are: {known}")
 
@@ -212,7 +244,7 @@ class Session:
     def queries(self) -> list[Query]:
         """All queries that are not dropped."""
         return [
-            Query(self._spark, self._engine, record.id)
+            Query(self._spark, self._engine, self._deliveries, record.id)
             for record in self._engine.records()
             if record.state is not QueryState.DROPPED
         ]
@@ -226,6 +258,7 @@ class Session:
         if self._pipeline.is_active:
             raise SessionError("the session is running already", hint="call stop() first")
         self._engine.check_ready()
+        self._deliveries.start()
         self._pipeline.start(_check_trigger(trigger) or self._trigger, self._engine.read_columns())
         return self
 
@@ -238,9 +271,13 @@ class Session:
         self._pipeline.process_all_available()
 
     def stop(self) -> None:
-        """End the session. A batch under way either still commits or runs again after the next start, never both."""
+        """End the session. A batch under way either still commits or runs again after the next start, never both.
+
+        Sinks get some seconds for what is committed; what they do not have then, they get after the next start.
+        """
         self._pipeline.stop()
         self._is_stopped = True
+        self._deliveries.stop(SINK_PATIENCE_S)
         self._engine.close()
 
     def __enter__(self) -> Session:
@@ -274,6 +311,10 @@ class Session:
     def vacuum(self, *, dry_run: bool = True, retention: str = "1 hour") -> VacuumReport:
         """Remove files that retries and crashes left behind; a dry run only lists them."""
         return vacuum(self._engine.root, dry_run=dry_run, retention_s=parse_duration(retention) / 1e6)
+
+
+def _write_sink(spark: SparkSession, sink: SinkSpec, batch: ResultBatch) -> None:
+    write_sink(spark, sink.format, sink.options, batch)
 
 
 def _check_trigger(trigger: str | None) -> str | None:

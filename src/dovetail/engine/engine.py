@@ -11,6 +11,7 @@ import json
 import logging
 import threading
 import time
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -50,7 +51,7 @@ from dovetail.stats.catalog import StatsCatalog
 from dovetail.stats.unit_costs import UnitCosts
 from dovetail.store.bucket_file import BucketMeta, check_bucket
 from dovetail.store.commit import OnStep, no_step
-from dovetail.store.layout import open_layout
+from dovetail.store.layout import open_layout, result_batch
 from dovetail.store.lock import CheckpointLock
 from dovetail.store.manifest import ResultFile, read_latest, read_manifests
 
@@ -207,6 +208,11 @@ class Engine:
     def results(self, query_id: str) -> list[ResultFile]:
         with self._lock:
             return self._results.of(query_id)
+
+    def results_after(self, query_id: str, batch: int) -> tuple[int, tuple[ResultFile, ...]]:
+        """The first batch later than `batch` with answers, and their files; else the newest batch and no file."""
+        with self._lock:
+            return self._results.after(query_id, batch) or (self._state.batch, ())
 
     def compiled(self, query_id: str) -> JoinQuery:
         with self._lock:
@@ -438,6 +444,18 @@ class _ResultIndex:
 
     def of(self, query: str) -> list[ResultFile]:
         return list(self._files.get(query, []))
+
+    def after(self, query: str, batch: int) -> tuple[int, tuple[ResultFile, ...]] | None:
+        files = self._files.get(query, [])
+        lower = bisect_right(files, batch, key=_batch_of)
+        if lower == len(files):
+            return None
+        found = _batch_of(files[lower])
+        return found, tuple(files[lower : bisect_right(files, found, lo=lower, key=_batch_of)])
+
+
+def _batch_of(file: ResultFile) -> int:
+    return result_batch(file.path)
 
 
 def _row_bytes_by_store(buckets: Iterable[BucketMeta]) -> dict[str, float]:

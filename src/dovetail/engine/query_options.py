@@ -33,6 +33,11 @@ class QueryOptions:
         limit: Any = self.max_results_per_batch
         if limit is not None and (type(limit) is not int or limit < 1):
             raise QueryError(f"option max_results_per_batch is {limit!r}", hint="use a whole number from 1 on")
+        if self.sink is not None and not isinstance(self.sink, SinkSpec):
+            raise QueryError(
+                f"option {SINK} is {self.sink!r}",
+                hint="use the name of a Spark format or a SinkSpec; a Python function goes to query.foreach_batch",
+            )
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

@@ -59,6 +59,19 @@ def result_file(query: str, batch: int, partition: int, attempt: str) -> str:
     return f"results/{slug(query)}/b{batch:010d}-p{partition}-{attempt}.parquet"
 
 
+def result_batch(path: str) -> int:
+    """The batch that a result file belongs to.
+
+    >>> result_batch(result_file("trolls#1", 42, 0, "a1"))
+    42
+    """
+    return int(path.rpartition("/")[2][1:11])
+
+
+def delivered_file(query: str) -> str:
+    return f"delivered/{slug(query)}.json"
+
+
 def slug(name: str) -> str:
     """A readable folder name; names that need escaping get a digest, so that two never share a folder.
 

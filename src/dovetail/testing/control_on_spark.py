@@ -9,9 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dovetail.api import Query, Session
+from dovetail.api import Session
 from dovetail.engine.registry import QueryRecord
 from dovetail.engine.statement_result import StatementResult
+from dovetail.runtime.spark.read_results import read_results
 from dovetail.testing.asserts import CaseFailed
 from dovetail.testing.cases import EngineCase
 from dovetail.testing.oracle import Answers, answers_of_table
@@ -62,7 +63,9 @@ class SparkHost:
         return self._session.engine.records()
 
     def answers(self, query_id: str) -> Answers:
-        return answers_of_table(Query(self._spark, self._session.engine, query_id).results().toArrow())
+        engine = self._session.engine
+        output, files = engine.compiled(query_id).output, engine.results(query_id)
+        return answers_of_table(read_results(self._spark, engine.root, output, files).toArrow())
 
     def close(self) -> None:
         self._session.stop()

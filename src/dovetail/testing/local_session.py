@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from dovetail.core.clock import Clock, system_clock
 from dovetail.core.errors import SessionError
@@ -19,12 +18,12 @@ from dovetail.engine.query_options import query_options
 from dovetail.engine.registry import QueryRecord
 from dovetail.engine.statement_result import StatementKind, StatementResult
 from dovetail.frontend.statement import CreateStream
-from dovetail.kernels.arrow_types import arrow_type, sql_type_of
+from dovetail.kernels.arrow_types import sql_type_of
 from dovetail.optimizer.decide import Decide
 from dovetail.query.durations import parse_duration
-from dovetail.query.output_names import unique_names
 from dovetail.query.stream import Stream
 from dovetail.runtime.local.run_local import run_local
+from dovetail.runtime.result_batch import answers_table
 from dovetail.stats.unit_costs import DEFAULT_UNIT_COSTS
 from dovetail.store.vacuum import VacuumReport, vacuum
 from dovetail.testing.faults import Faults
@@ -104,14 +103,8 @@ class LocalSession:
     def results(self, name: str) -> pa.Table:
         """Of the newest query of this name, or of the query with this id."""
         query_id = self._query_ids.get(name, name)
-        output = self.engine.compiled(query_id).output
-        names = unique_names([column.name for column in output])
-        timezone = self.engine.options.timezone
-        schema = pa.schema(
-            [(unique, arrow_type(column.type, timezone)) for unique, column in zip(names, output, strict=True)]
-        )
-        tables = [pq.read_table(self.engine.root / file.path) for file in self.engine.results(query_id)]
-        return pa.concat_tables([schema.empty_table(), *(table.cast(schema) for table in tables)])
+        output, files = self.engine.compiled(query_id).output, tuple(self.engine.results(query_id))
+        return answers_table(self.engine.root, output, files, self.engine.options.timezone)
 
     @property
     def progress(self) -> dict[str, Any] | None:

@@ -32,18 +32,20 @@ _TYPES: dict[str, T.DataType] = {
 def read_results(
     spark: SparkSession, root: Path, output: tuple[OutputColumn, ...], files: list[ResultFile]
 ) -> DataFrame:
-    names = [column.name for column in output]
-    schema = T.StructType(
-        [
-            T.StructField(name, spark_type(column.type), True)
-            for name, column in zip(unique_names(names), output, strict=True)
-        ]
-    )
+    schema = results_schema(output)
     if files:
         frame = spark.read.schema(schema).parquet(*(str(root / file.path) for file in files))
     else:
         frame = spark.createDataFrame([], schema)
-    return frame.toDF(*names)
+    return frame.toDF(*(column.name for column in output))
+
+
+def results_schema(output: tuple[OutputColumn, ...]) -> T.StructType:
+    """As in the files, where each column has a name of its own."""
+    names = unique_names([column.name for column in output])
+    return T.StructType(
+        [T.StructField(name, spark_type(column.type), True) for name, column in zip(names, output, strict=True)]
+    )
 
 
 def spark_type(sql_type: SqlType) -> T.DataType:

@@ -1,0 +1,168 @@
+"""Carries one query's answers to one sink: committed batches only, in order, each at least once.
+
+    look for the next batch with answers  ->  deliver it  ->  mark it  ->  look again ...
+                                                |  fails: the same batch again, after a growing pause
+
+A crash between deliver and mark delivers that batch again, with the same rows in the same order. Nothing waits in
+memory: what is still to do is what the committed files say. The thread lives while there is something to do.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dovetail.store.manifest import ResultFile
+
+LONGEST_ERROR = 500
+_log = logging.getLogger("dovetail")
+
+Look = Callable[[int], tuple[int, tuple[ResultFile, ...]]]
+"""Given a batch, the next one with answers and their files; without any, the newest committed batch and no file."""
+
+Deliver = Callable[[int, tuple[ResultFile, ...]], None]
+"""Returns when the sink has all of the batch, raises when it may not."""
+
+Mark = Callable[[int], None]
+"""Remembers that everything up to this batch is delivered."""
+
+
+def no_mark(_batch: int) -> None:
+    """For sinks that nobody goes on with after a restart."""
+
+
+@dataclass(frozen=True)
+class Backoff:
+    """Pauses between attempts at one batch: doubled every time, up to the longest."""
+
+    first_s: float = 0.5
+    longest_s: float = 60.0
+
+    def pause_s(self, failures: int) -> float:
+        return min(self.first_s * 2.0 ** min(failures - 1, 30), self.longest_s)
+
+
+class Delivery:
+    """A handle, too: how far it is, what is wrong, waiting, ending it."""
+
+    def __init__(
+        self, what: str, after: int, look: Look, deliver: Deliver, mark: Mark, backoff: Backoff | None = None
+    ) -> None:
+        """`what` names query and sink for the log; `after` is the last batch that is delivered already."""
+        self._what = what
+        self._delivered = after
+        self._look = look
+        self._deliver = deliver
+        self._mark = mark
+        self._backoff = backoff or Backoff()
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._has_news = False
+        self._is_closing = False
+        self.is_closed = False
+        self.error: str | None = None
+
+    @property
+    def delivered_batch(self) -> int:
+        """All committed answers up to this batch are delivered; batches without answers count."""
+        batch, files = self._look(self._delivered)
+        return self._delivered if files else batch
+
+    def wake(self) -> None:
+        """There may be something to do. Never waits for the sink."""
+        with self._changed:
+            self._has_news = True
+            if self._thread is None and not self.is_closed:
+                self._thread = threading.Thread(target=self._run, name=f"deliver {self._what}", daemon=True)
+                self._thread.start()
+
+    def await_delivered(self, timeout_s: float | None = None) -> bool:
+        """Until all answers committed so far are delivered; False when the time is up or the delivery ended first."""
+        self.wake()
+        with self._changed:
+            self._changed.wait_for(lambda: self._thread is None, timeout_s)
+        return self._is_done()
+
+    def drain(self) -> None:
+        """Deliver what is committed and then nothing more; a sink that fails is not tried again."""
+        with self._changed:
+            self._is_closing = True
+            self._changed.notify_all()
+        if self.error is None:
+            self.wake()
+
+    def close(self, timeout_s: float = 0.0) -> bool:
+        """End it, once it has nothing to do or the time is up; True if all that is committed was delivered.
+
+        A write under way cannot be taken back: whatever becomes of it, its batch is not marked any more.
+        """
+        with self._changed:
+            self._is_closing = True
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self._thread is None, timeout_s)
+            self.is_closed = True
+        return self._is_done()
+
+    def _is_done(self) -> bool:
+        return not self._look(self._delivered)[1]
+
+    def _run(self) -> None:
+        failures = 0
+        while (found := self._next(failures)) is not None:
+            batch, files = found
+            try:
+                self._deliver(batch, files)
+                self._advance(batch)
+            except Exception as error:  # noqa: BLE001 - a sink may fail in any way, and that must not end the others
+                failures += 1
+                self._fail(error, batch, failures)
+            else:
+                failures = 0
+
+    def _next(self, failures: int) -> tuple[int, tuple[ResultFile, ...]] | None:
+        """What to deliver now; None when there is nothing, or nobody wants it any more, and the thread ends."""
+        while True:
+            with self._changed:
+                if failures:
+                    self._changed.wait_for(lambda: self._is_closing, self._backoff.pause_s(failures))
+                if self.is_closed or (self._is_closing and failures):
+                    self._rest()
+                    return None
+                self._has_news = False
+            batch, files = self._look(self._delivered)
+            if files:
+                return batch, files
+            with self._changed:
+                if not self._has_news:
+                    self._rest()
+                    return None
+
+    def _rest(self) -> None:
+        """Under the lock, so that whoever wakes the delivery after its last look starts another thread."""
+        self._thread = None
+        self._changed.notify_all()
+
+    def _advance(self, batch: int) -> None:
+        with self._changed:
+            if self.is_closed:
+                return
+            self._mark(batch)
+            self._delivered = batch
+            if self.error is not None:
+                _log.info("%s: works again, batch %d is delivered", self._what, batch)
+            self.error = None
+            self._changed.notify_all()
+
+    def _fail(self, error: Exception, batch: int, failures: int) -> None:
+        text = f"batch {batch}, attempt {failures}: {_first_line(error)}"
+        if self.error is None:
+            _log.warning("%s: %s", self._what, text)
+        self.error = text
+
+
+def _first_line(error: Exception) -> str:
+    """Errors of Spark go on for pages."""
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[0].strip() if lines else ''}"[:LONGEST_ERROR]

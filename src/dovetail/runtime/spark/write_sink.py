@@ -1,0 +1,85 @@
+"""Writes the committed answers of one batch with one of Spark's batch writers.
+
+Kafka gets each row as JSON, with headers that say which row it is; every other format gets the rows as they are, and
+the same three facts as columns if the sink asks for them. A batch that is written again brings the same of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from dovetail.core.errors import QueryError
+from dovetail.runtime.result_batch import ResultBatch
+from dovetail.runtime.spark.read_results import results_schema
+
+KAFKA = "kafka"
+HEADERS = ("dovetail-query", "dovetail-batch", "dovetail-sequence")
+IDENTITY = ("dovetail_query", "dovetail_batch", "dovetail_sequence")
+# The same text whatever the session's settings, with all that a row has: null fields, microseconds.
+_JSON = {
+    "ignoreNullFields": "false",
+    "timeZone": "UTC",
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
+
+
+def write_sink(spark: SparkSession, sink_format: str, options: Mapping[str, str], batch: ResultBatch) -> None:
+    """Options are Spark's own, but for `mode`, `partitionBy`, `identify` and Kafka's `key`.
+
+    In every value {query} and {batch} stand for the query's id and the batch's number, so that a sink can keep
+    batches apart: a path with {batch} and mode «overwrite» makes a repeated batch replace itself.
+    """
+    for_writer = {
+        name: value.replace("{query}", batch.query).replace("{batch}", str(batch.batch))
+        for name, value in options.items()
+    }
+    mode = for_writer.pop("mode", "append")
+    partition_by = [name.strip() for name in for_writer.pop("partitionBy", "").split(",") if name.strip()]
+    is_identified = for_writer.pop("identify", "false").lower() == "true"
+    rows, sequence = _rows(spark, batch)
+    facts = (F.lit(batch.query), F.lit(batch.batch).cast("bigint"), sequence)
+    names = [field.name for field in results_schema(batch.output)]
+    if sink_format == KAFKA:
+        frame = rows.select(*_kafka_columns(names, for_writer.pop("key", ""), facts))
+    else:
+        identity = [fact.alias(name) for name, fact in zip(IDENTITY, facts, strict=True)] if is_identified else []
+        frame = rows.select(*(F.col(_quoted(name)) for name in names), *identity)
+    writer = frame.write.format(sink_format).options(**for_writer).mode(mode)
+    (writer.partitionBy(*partition_by) if partition_by else writer).save()
+
+
+def _rows(spark: SparkSession, batch: ResultBatch) -> tuple[DataFrame, Column]:
+    """The batch's rows, and of each its place in the order of files and rows."""
+    paths = [str(batch.root / file.path) for file in batch.files]
+    before: list[Column] = []
+    rows_before = 0
+    for file in batch.files:
+        before += [F.lit(file.path.rpartition("/")[2]), F.lit(rows_before)]
+        rows_before += file.rows
+    rows = spark.read.schema(results_schema(batch.output)).parquet(*paths)
+    place = F.create_map(*before)[F.col("_metadata.file_name")] + F.col("_metadata.row_index")
+    return rows, place.cast("bigint")
+
+
+def _kafka_columns(names: list[str], key: str, facts: tuple[Column, ...]) -> list[Column]:
+    row = F.struct(*(F.col(_quoted(name)) for name in names))
+    headers = F.array(
+        *(
+            F.struct(F.lit(name).alias("key"), fact.cast("string").cast("binary").alias("value"))
+            for name, fact in zip(HEADERS, facts, strict=True)
+        )
+    )
+    columns = [F.to_json(row, _JSON).alias("value"), headers.alias("headers")]
+    if not key:
+        return columns
+    if key not in names:
+        raise QueryError(f"sink.key is {key!r}, which the query does not answer", hint=f"use one of {', '.join(names)}")
+    return [F.col(_quoted(key)).cast("string").alias("key"), *columns]
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
