@@ -33,7 +33,8 @@ test: $(STAMP) ## Run the fast tests: unit, property, Spark
 
 test-all: $(STAMP) ## Run all tests, also the slow ones
 	$(PYTEST) -n 2 -m "not spark"
-	$(PYTEST) -n 0 -m "spark"
+	$(PYTEST) -n 0 -m "spark and not kafka"
+	$(PYTEST) -n 0 -m "kafka"
 
 lint: $(STAMP) ## Check style, format, types and import layers
 	$(BIN)/ruff check .

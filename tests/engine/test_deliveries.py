@@ -220,6 +220,19 @@ def test_a_function_gets_tables_from_now_on_or_from_a_batch_that_it_names(settin
     assert ([batch for batch, _ in from_now], from_first) == ([1], [0, 1, 2])
 
 
+def test_a_function_attached_before_the_first_batch_gets_it(setting: Setting) -> None:
+    session = setting.bench.open()
+    deliveries = Deliveries(session.engine, setting.sinks.write)
+    query = session.create_query(JOIN, "q")
+    seen: list[int] = []
+    delivery = deliveries.attach(query.id, lambda _table, batch: seen.append(batch))
+    deliveries.start()
+    setting.push(session, 0)
+    assert delivery.await_delivered(PATIENCE_S)
+    assert seen == [0]
+    deliveries.stop(PATIENCE_S)
+
+
 def test_a_function_that_raises_gets_the_batch_again(setting: Setting) -> None:
     session, deliveries = setting.open()
     query = session.create_query(JOIN, "q")

@@ -61,6 +61,10 @@ class QueryError(DovetailError):
     """A query that cannot be created, found or dropped."""
 
 
+class SinkError(DovetailError):
+    """Answers that a sink did not take."""
+
+
 class StreamError(DovetailError):
     """A stream that cannot be registered or used."""
 

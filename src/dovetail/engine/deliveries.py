@@ -106,7 +106,8 @@ class Deliveries:
             if not self._by_query.pop(query_id).close():
                 _log.warning("query %s has no sink any more, and answers that were not delivered", query_id)
             self._marks.remove(query_id)
-        for query_id in [known for known in self._functions if known not in records]:
+        accepted = {record.id for record in self._engine.records()} if self._functions else set()
+        for query_id in self._functions.keys() - accepted:
             for delivery in self._functions.pop(query_id):
                 delivery.close()
         for record in records.values():

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from dovetail.core.errors import QueryError
+from dovetail.core.errors import QueryError, SinkError
 from dovetail.runtime.result_batch import ResultBatch
 from dovetail.runtime.spark.read_results import results_schema
 
@@ -49,7 +50,10 @@ def write_sink(spark: SparkSession, sink_format: str, options: Mapping[str, str]
         identity = [fact.alias(name) for name, fact in zip(IDENTITY, facts, strict=True)] if is_identified else []
         frame = rows.select(*(F.col(_quoted(name)) for name in names), *identity)
     writer = frame.write.format(sink_format).options(**for_writer).mode(mode)
-    (writer.partitionBy(*partition_by) if partition_by else writer).save()
+    try:
+        (writer.partitionBy(*partition_by) if partition_by else writer).save()
+    except Py4JJavaError as error:
+        raise SinkError(_cause(error)) from error
 
 
 def _rows(spark: SparkSession, batch: ResultBatch) -> tuple[DataFrame, Column]:
@@ -79,6 +83,14 @@ def _kafka_columns(names: list[str], key: str, facts: tuple[Column, ...]) -> lis
     if key not in names:
         raise QueryError(f"sink.key is {key!r}, which the query does not answer", hint=f"use one of {', '.join(names)}")
     return [F.col(_quoted(key)).cast("string").alias("key"), *columns]
+
+
+def _cause(error: Py4JJavaError) -> str:
+    """What went wrong in the first place; the error itself only says which call it was."""
+    cause = error.java_exception
+    while cause.getCause() is not None:
+        cause = cause.getCause()
+    return str(cause.toString())
 
 
 def _quoted(name: str) -> str:

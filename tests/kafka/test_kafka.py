@@ -1,0 +1,166 @@
+"""Two topics in, one joined topic out, on a real broker that dies in the middle."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from dovetail import Session
+from dovetail.api import Query
+from dovetail.engine.delivery_marks import DeliveryMarks
+from dovetail.engine.sink_spec import SinkSpec
+from dovetail.testing.kafka_broker import KafkaBroker
+
+pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.spark]
+
+PATIENCE_S = 180.0
+ROWS_A_PART = 600
+ROWS_A_BATCH = 100
+BOUND_MS = 5_000
+SQL = """
+SELECT o.k AS k, o.v AS ordered, p.v AS paid FROM orders o JOIN payments p
+ON o.k = p.k AND p.ts BETWEEN o.ts - INTERVAL 5 SECONDS AND o.ts + INTERVAL 5 SECONDS
+"""
+
+Row = tuple[int, int, int]
+"""k, v, and the event time in milliseconds."""
+
+
+@dataclass(frozen=True)
+class Record:
+    partition: int
+    identity: tuple[str, int, int]
+    key: str
+    value: str
+
+
+class Topics:
+    """What was written to the topics, and what the join of all of it is."""
+
+    def __init__(self, spark: SparkSession, broker: KafkaBroker) -> None:
+        self._spark = spark
+        self._options = {"kafka.bootstrap.servers": broker.address}
+        self._rows: dict[str, list[Row]] = {"orders": [], "payments": []}
+        self._rng = Random(7)
+
+    def write_part(self) -> None:
+        for topic, rows in self._rows.items():
+            first = len(rows)
+            part = [
+                (self._rng.randrange(40), number, number * 10 + self._rng.randrange(100))
+                for number in range(first, first + ROWS_A_PART)
+            ]
+            rows += part
+            values = [(json.dumps({"k": k, "v": v, "ms": ms}),) for k, v, ms in part]
+            frame = self._spark.createDataFrame(values, "value STRING")
+            frame.write.format("kafka").options(**self._options).option("topic", topic).save()
+
+    def stream(self, topic: str) -> DataFrame:
+        reader = self._spark.readStream.format("kafka").options(**self._options)
+        reader = reader.option("subscribe", topic).option("startingOffsets", "earliest")
+        frame = reader.option("maxOffsetsPerTrigger", ROWS_A_BATCH).load()
+        row = F.from_json(F.col("value").cast("string"), "k INT, v INT, ms BIGINT")
+        return frame.select(row.alias("row")).select("row.k", "row.v", F.timestamp_millis("row.ms").alias("ts"))
+
+    def sink(self, topic: str) -> SinkSpec:
+        return SinkSpec("kafka", {**self._options, "topic": topic, "key": "k"})
+
+    def read(self, topic: str) -> list[Record]:
+        """In the order of each partition."""
+        reader = self._spark.read.format("kafka").options(**self._options).option("subscribe", topic)
+        rows = reader.option("includeHeaders", "true").load().orderBy("partition", "offset").collect()
+        return [self._record(row.partition, row.headers, row.key, row.value) for row in rows]
+
+    def expected(self) -> Counter[tuple[int, int, int]]:
+        return Counter(
+            (k, ordered, paid)
+            for k, ordered, ordered_ms in self._rows["orders"]
+            for other_k, paid, paid_ms in self._rows["payments"]
+            if k == other_k and abs(ordered_ms - paid_ms) <= BOUND_MS
+        )
+
+    def _record(self, partition: int, headers: list[tuple[str, bytes]], key: bytes, value: bytes) -> Record:
+        by_name = {name: bytes(content).decode() for name, content in headers}
+        identity = (
+            by_name["dovetail-query"],
+            int(by_name["dovetail-batch"]),
+            int(by_name["dovetail-sequence"]),
+        )
+        return Record(partition, identity, bytes(key).decode(), bytes(value).decode())
+
+
+@pytest.fixture
+def topics(kafka_spark: SparkSession, broker: KafkaBroker) -> Iterator[Topics]:
+    yield Topics(kafka_spark, broker)
+
+
+def open_session(spark: SparkSession, topics: Topics, folder: Path) -> tuple[Session, Query]:
+    session = Session(spark, folder / "checkpoint", partitions=2, key_groups=16)
+    for topic in ("orders", "payments"):
+        session.create_stream(topic, topics.stream(topic), event_time="ts", lateness="1 hour")
+    query = session.create_query(SQL, name="joined", sink=topics.sink("joined"))
+    session.start()
+    return session, query
+
+
+def await_delivered_batch(query: Query, batch: int) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while (query.status.delivered_batch or 0) < batch:
+        assert time.monotonic() < deadline, query.status
+        time.sleep(0.1)
+
+
+def test_a_broker_that_dies_in_the_middle_loses_nothing_and_copies_are_recognisable(
+    kafka_spark: SparkSession, broker: KafkaBroker, topics: Topics, tmp_path: Path
+) -> None:
+    topics.write_part()
+    session, query = open_session(kafka_spark, topics, tmp_path)
+    await_delivered_batch(query, 1)
+    broker.kill()
+    time.sleep(2.0)
+    broker.start()
+    topics.write_part()
+    session.process_all_available()
+    assert query.await_delivered(PATIENCE_S), query.status
+    session.stop()
+
+    # The last delivered batch was written but, as after a crash, not marked.
+    written = topics.read("joined")
+    newest = max(record.identity[1] for record in written)
+    DeliveryMarks(tmp_path / "checkpoint").write(query.id, newest - 1)
+    session, query = open_session(kafka_spark, topics, tmp_path)
+    topics.write_part()
+    session.process_all_available()
+    assert query.await_delivered(PATIENCE_S), query.status
+    assert query.status.sink_error is None
+    session.stop()
+
+    records = topics.read("joined")
+    by_identity = {record.identity: record for record in records}
+    copies = len(records) - len(by_identity)
+    assert copies >= sum(record.identity[1] == newest for record in by_identity.values()) > 0
+    assert all(by_identity[record.identity] == record for record in records)
+    assert_batches_in_order(records)
+    answers = Counter(tuple(json.loads(record.value).values()) for record in by_identity.values())
+    assert answers == topics.expected()
+    assert all(record.key == str(json.loads(record.value)["k"]) for record in records)
+
+
+def assert_batches_in_order(records: list[Record]) -> None:
+    """In each partition, copies aside."""
+    newest: dict[int, int] = {}
+    seen: set[tuple[str, int, int]] = set()
+    for record in records:
+        if record.identity not in seen:
+            seen.add(record.identity)
+            assert newest.get(record.partition, -1) <= record.identity[1]
+            newest[record.partition] = record.identity[1]
