@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -59,7 +58,7 @@ class Topics:
                 (self._rng.randrange(40), number, number * 10 + self._rng.randrange(100))
                 for number in range(first, first + ROWS_A_PART)
             ]
-            rows += part
+            rows.extend(part)
             values = [(json.dumps({"k": k, "v": v, "ms": ms}),) for k, v, ms in part]
             frame = self._spark.createDataFrame(values, "value STRING")
             frame.write.format("kafka").options(**self._options).option("topic", topic).save()
@@ -99,8 +98,8 @@ class Topics:
 
 
 @pytest.fixture
-def topics(kafka_spark: SparkSession, broker: KafkaBroker) -> Iterator[Topics]:
-    yield Topics(kafka_spark, broker)
+def topics(kafka_spark: SparkSession, broker: KafkaBroker) -> Topics:
+    return Topics(kafka_spark, broker)
 
 
 def open_session(spark: SparkSession, topics: Topics, folder: Path) -> tuple[Session, Query]:
