@@ -172,10 +172,10 @@ def test_a_sink_set_later_begins_with_the_batch_of_its_effect(setting: Setting) 
     session, deliveries = setting.open()
     query = session.create_query(JOIN, "q")
     setting.push(session, 0)
-    session.engine.set_query_options(query.id, QueryOptions(sink=SinkSpec("one")))
+    session.engine.set_query_options(query.id, {"sink": "one"})
     assert deliveries.of(query.id) is None
     setting.push(session, 1)
-    session.engine.set_query_options(query.id, QueryOptions(sink=SinkSpec("one"), max_results_per_batch=9))
+    session.engine.set_query_options(query.id, {"max_results_per_batch": 9})
     setting.push(session, 2)
     assert delivery_of(deliveries, query.id).await_delivered(PATIENCE_S)
     assert setting.sinks.rows["one"] == [row(query.id, 1), row(query.id, 2)]
@@ -187,15 +187,15 @@ def test_another_sink_takes_over_where_the_old_one_stood_and_none_ends_it(settin
     query = session.create_query(JOIN, "q", sink="bad")
     setting.push(session, 0)
     setting.push(session, 1)
-    session.engine.set_query_options(query.id, QueryOptions(sink=SinkSpec("good")))
+    session.engine.set_query_options(query.id, {"sink": "good"})
     setting.push(session, 2)
     assert delivery_of(deliveries, query.id).await_delivered(PATIENCE_S)
     assert setting.sinks.rows["good"] == [row(query.id, batch) for batch in range(3)]
-    session.engine.set_query_options(query.id, QueryOptions())
+    session.engine.set_query_options(query.id, {"sink": None})
     setting.push(session, 3)
     assert deliveries.of(query.id) is None
     assert DeliveryMarks(setting.bench.root).read() == {}
-    session.engine.set_query_options(query.id, QueryOptions(sink=SinkSpec("third")))
+    session.engine.set_query_options(query.id, {"sink": "third"})
     setting.push(session, 4)
     assert delivery_of(deliveries, query.id).await_delivered(PATIENCE_S)
     assert setting.sinks.rows["third"] == [row(query.id, 4)]
