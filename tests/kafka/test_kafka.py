@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import time
 from collections import Counter
@@ -10,13 +11,11 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
 
 from dovetail import Session
 from dovetail.api import Query
 from dovetail.engine.delivery_marks import DeliveryMarks
-from dovetail.engine.sink_spec import SinkSpec
 from dovetail.testing.kafka_broker import KafkaBroker
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.spark]
@@ -25,6 +24,7 @@ PATIENCE_S = 180.0
 ROWS_A_PART = 600
 ROWS_A_BATCH = 100
 BOUND_MS = 5_000
+START = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)
 SQL = """
 SELECT o.k AS k, o.v AS ordered, p.v AS paid FROM orders o JOIN payments p
 ON o.k = p.k AND p.ts BETWEEN o.ts - INTERVAL 5 SECONDS AND o.ts + INTERVAL 5 SECONDS
@@ -47,6 +47,7 @@ class Topics:
 
     def __init__(self, spark: SparkSession, broker: KafkaBroker) -> None:
         self._spark = spark
+        self.address = broker.address
         self._options = {"kafka.bootstrap.servers": broker.address}
         self._rows: dict[str, list[Row]] = {"orders": [], "payments": []}
         self._rng = Random(7)
@@ -59,19 +60,26 @@ class Topics:
                 for number in range(first, first + ROWS_A_PART)
             ]
             rows.extend(part)
-            values = [(json.dumps({"k": k, "v": v, "ms": ms}),) for k, v, ms in part]
+            values = [(json.dumps({"k": k, "v": v, "ts": time_text(ms)}),) for k, v, ms in part]
             frame = self._spark.createDataFrame(values, "value STRING")
             frame.write.format("kafka").options(**self._options).option("topic", topic).save()
 
-    def stream(self, topic: str) -> DataFrame:
-        reader = self._spark.readStream.format("kafka").options(**self._options)
-        reader = reader.option("subscribe", topic).option("startingOffsets", "earliest")
-        frame = reader.option("maxOffsetsPerTrigger", ROWS_A_BATCH).load()
-        row = F.from_json(F.col("value").cast("string"), "k INT, v INT, ms BIGINT")
-        return frame.select(row.alias("row")).select("row.k", "row.v", F.timestamp_millis("row.ms").alias("ts"))
+    def create_stream(self, topic: str) -> str:
+        """A statement."""
+        return f"""
+            CREATE STREAM {topic} (k INT, v INT, ts TIMESTAMP) WITH (
+                format = 'kafka', kafka.bootstrap.servers = '{self.address}', subscribe = '{topic}',
+                startingOffsets = 'earliest', maxOffsetsPerTrigger = {ROWS_A_BATCH},
+                event_time = 'ts', lateness = '1 hour')
+        """
 
-    def sink(self, topic: str) -> SinkSpec:
-        return SinkSpec("kafka", {**self._options, "topic": topic, "key": "k"})
+    def create_query(self, name: str) -> str:
+        """A statement; the topic of the answers has the query's name."""
+        return f"""
+            CREATE CONTINUOUS QUERY {name} WITH (
+                sink = 'kafka', sink.kafka.bootstrap.servers = '{self.address}', sink.topic = '{name}', sink.key = 'k')
+            AS {SQL}
+        """
 
     def read(self, topic: str) -> list[Record]:
         """In the order of each partition."""
@@ -97,6 +105,10 @@ class Topics:
         return Record(partition, identity, bytes(key).decode(), bytes(value).decode())
 
 
+def time_text(ms: int) -> str:
+    return (START + datetime.timedelta(milliseconds=ms)).isoformat(timespec="milliseconds")
+
+
 @pytest.fixture
 def topics(kafka_spark: SparkSession, broker: KafkaBroker) -> Topics:
     return Topics(kafka_spark, broker)
@@ -104,11 +116,11 @@ def topics(kafka_spark: SparkSession, broker: KafkaBroker) -> Topics:
 
 def open_session(spark: SparkSession, topics: Topics, folder: Path) -> tuple[Session, Query]:
     session = Session(spark, folder / "checkpoint", partitions=2, key_groups=16)
-    for topic in ("orders", "payments"):
-        session.create_stream(topic, topics.stream(topic), event_time="ts", lateness="1 hour")
-    query = session.create_query(SQL, name="joined", sink=topics.sink("joined"))
+    session.execute(topics.create_stream("orders"))
+    session.execute(topics.create_stream("payments"))
+    session.execute(topics.create_query("joined"))
     session.start()
-    return session, query
+    return session, session.query("joined")
 
 
 def await_delivered_batch(query: Query, batch: int) -> None:
