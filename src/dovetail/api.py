@@ -18,6 +18,7 @@ from dovetail.engine.engine import Engine
 from dovetail.engine.execute_statement import StatementRunner
 from dovetail.engine.explain import ExplainFormat, explain_plan, explain_query
 from dovetail.engine.options import make_options
+from dovetail.engine.query_estimate import QueryEstimate
 from dovetail.engine.query_options import QueryOptions, query_options
 from dovetail.engine.registry import QueryRecord, QueryState
 from dovetail.engine.sink_spec import SinkSpec
@@ -48,6 +49,7 @@ class QueryStatus:
     `growing_streams` are the streams whose rows the query keeps for ever, because no time bound lets them go.
     `delivered_batch` is the batch up to which the sink has all answers, None without a sink; `sink_error` what keeps
     it from more.
+    `failed_batch` is the batch that put it into quarantine; `error` says why, and what to do.
     """
 
     name: str
@@ -57,6 +59,7 @@ class QueryStatus:
     complete_from: int | None
     dropped_batch: int | None
     changed_batch: int | None
+    failed_batch: int | None
     total_rows: int
     growing_streams: tuple[str, ...]
     delivered_batch: int | None
@@ -88,11 +91,17 @@ class Query:
             complete_from=record.complete_from,
             dropped_batch=record.dropped_batch,
             changed_batch=record.changed_batch,
+            failed_batch=record.failed_batch,
             total_rows=record.total_rows,
             growing_streams=tuple(growing_streams(live)),
             delivered_batch=None if delivery is None else delivery.delivered_batch,
             sink_error=None if delivery is None else delivery.error,
         )
+
+    @property
+    def estimate(self) -> QueryEstimate | None:
+        """What the query was expected to store, find and cost when it was created; None after a restart."""
+        return self._engine.estimate_of(self.id)
 
     def drop(self, *, request: str = "") -> None:
         """Stop the query at the next batch edge; its answers so far stay readable."""
@@ -230,6 +239,10 @@ class Session:
 
     def _accept_stream(self, statement: CreateStream, request: str) -> None:
         self.declare_stream(stream_spec(statement.name, statement.columns, statement.options), request=request)
+
+    def estimate(self, sql: str, **options: Any) -> QueryEstimate:
+        """What a query of this text would store, find and cost next to those that run; it is not created."""
+        return self._engine.estimate(sql, query_options(options))
 
     def query(self, name: str) -> Query:
         """The handle of the query that has this name now, or had it last (after a restart, for example)."""

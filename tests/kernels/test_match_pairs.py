@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -65,6 +65,28 @@ def test_pairs_are_those_of_nested_loops_in_their_order(sizes: tuple[list[int], 
     probe, stored = sizes
     expected = [(i, j) for i, a in enumerate(probe) for j, b in enumerate(stored) if a == b]
     assert matched(match(probe, stored, max_pairs)) == expected
+
+
+def test_a_leg_that_stops_leaves_the_pairs_of_the_others() -> None:
+    probe = ProbeRows(np.zeros(4, np.uint64), np.array([[1, 3, 2, 1]], np.uint64), np.zeros((0, 4), np.int64))
+    stored = replace(plain_stored([0, 0, 0]), places=np.array([ALL_PASS, ALL_PASS], np.int32))
+    bounds = LegBounds(np.zeros((2, 0), np.int64), np.zeros((2, 0), np.int64))
+    pieces = match_pairs(probe, stored, bounds, max_pairs=3)
+    assert matched([next(pieces)]) == [(0, 0), (0, 1), (0, 2)]
+    probe.stop([0])
+    rest = list(pieces)
+    assert matched(rest) == [(row, position) for row in (1, 2) for position in range(3)]
+    assert {int(bits) for piece in rest for bits in piece.bits[0]} == {2}
+    # Rows that nobody wants any more are not looked at.
+    assert sum(piece.near_count for piece in rest) == 6
+
+
+def test_when_all_legs_stopped_nothing_more_is_matched() -> None:
+    probe = plain_probe([5, 5, 5])
+    pieces = match_pairs(probe, plain_stored([5, 5]), NO_BOUNDS, max_pairs=2)
+    next(pieces)
+    probe.stop([0])
+    assert list(pieces) == []
 
 
 @dataclass(frozen=True)

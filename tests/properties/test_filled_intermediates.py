@@ -50,8 +50,8 @@ def test_cases_fill_and_use_what_they_filled(monkeypatch: pytest.MonkeyPatch) ->
     seen = {"chunks": 0, "finished": 0, "probes": 0}
     filled: set[str] = set()
 
-    def spy(before: Any, plan: Any, streams: Any, report: Any, written: Any, chunks: Any) -> Any:
-        state, draft = finish_batch.finish_batch(before, plan, streams, report, written, chunks)
+    def spy(before: Any, plan: Any, streams: Any, report: Any, written: Any, chunks: Any, *limits: Any) -> Any:
+        state, draft = finish_batch.finish_batch(before, plan, streams, report, written, chunks, *limits)
         filled.intersection_update(before.kept_from)
         seen["chunks"] += sum(chunk.rows > 0 for chunk in chunks)
         targets = [node.step.target for tree in plan.trees for node in tree.walk()]

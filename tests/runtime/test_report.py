@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from dovetail.core.errors import EvaluationError
+from dovetail.plan.query_limits import Found
 from dovetail.runtime.report import (
     KeyCount,
     MatchSample,
@@ -32,6 +33,7 @@ def test_a_report_survives_the_way_to_the_driver() -> None:
         results=[ResultFile("q#1", "p", 1, 2)],
         merges=[MergedBuckets(BUCKET, ("x", "y"))],
         seconds_by_part={"hop 1": 0.5},
+        found={"q#1": Found(pairs=7, results=3)},
     )
     report.fail({"q#1"}, EvaluationError("division by zero", hint="guard it"))
     assert TaskReport.from_bytes(report.to_bytes()) == report
@@ -47,7 +49,7 @@ def test_the_first_failure_of_a_query_counts() -> None:
         ("q#2", "first"),
         ("q#3", "second"),
     ]
-    assert report.failed_queries == {"q#1", "q#2", "q#3"}
+    assert report.void_queries == {"q#1", "q#2", "q#3"}
 
 
 def test_time_of_a_part_adds_up_also_when_it_fails() -> None:

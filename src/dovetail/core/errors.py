@@ -61,6 +61,10 @@ class QueryError(DovetailError):
     """A query that cannot be created, found or dropped."""
 
 
+class LimitExceeded(QueryError):
+    """A query that takes more than its share, or would."""
+
+
 class SinkError(DovetailError):
     """Answers that a sink did not take."""
 

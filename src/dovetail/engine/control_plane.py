@@ -10,7 +10,7 @@ part of it, so a crash in between applies none of them or all of them again to t
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,9 @@ PREVIEWED = "(this SELECT)"
 """Stands for a query that is only looked at; no query can have this name."""
 _log = logging.getLogger("dovetail")
 
+Admit = Callable[[LiveQuery], object]
+"""Raises if a new query would take too much."""
+
 
 class ControlPlane:
     """Not thread-safe: the engine calls it under its lock, always with the state of the last committed batch."""
@@ -47,16 +50,28 @@ class ControlPlane:
     # Accepting
 
     def create(
-        self, state: EngineState, sql: str, name: str, options: QueryOptions, *, may_replace: bool, request: str
+        self,
+        state: EngineState,
+        sql: str,
+        name: str,
+        options: QueryOptions,
+        *,
+        may_replace: bool,
+        request: str,
+        admit: Admit,
     ) -> QueryRecord:
-        """The same name, text and options again is no new query; with `may_replace` another text takes its place."""
+        """The same name, text and options again is no new query; with `may_replace` another text takes its place.
+
+        A quarantined query is replaced by its own text, too: so it begins anew.
+        """
         check_name(name)
         change = Change(0, Action.CREATE, "", name, sql, options.to_json(), request=request)
         known_change = self._changelog.requested(change)
         if known_change is not None:
             return self.registry(state)[known_change.query]
         known = self.registry(state).named(name)
-        if known is not None and (known.sql, known.options) == (sql, options):
+        is_same = known is not None and (known.sql, known.options) == (sql, options)
+        if known is not None and is_same and (known.is_live or not may_replace):
             return known
         if known is not None and not may_replace:
             what = "text" if known.sql != sql else "options"
@@ -65,7 +80,9 @@ class ControlPlane:
                 hint="replace it (CREATE OR REPLACE, replace=True), drop it first, or choose another name",
             )
         compiled = self.compile(sql)
-        self._check_growth(name, compiled)
+        live = LiveQuery(name, name, compiled, may_materialize=options.keep_intermediates)
+        self._check_growth(live)
+        admit(live)
         accepted = self._changelog.append(replace(change, replaces="" if known is None else known.id))
         self._compiled[accepted.query] = compiled
         return QueryRecord.accepted(accepted)
@@ -109,9 +126,9 @@ class ControlPlane:
         if not self.is_declared(state, spec, request=request):
             self._changelog.append(_declaration(spec, request))
 
-    def _check_growth(self, name: str, query: JoinQuery) -> None:
+    def _check_growth(self, live: LiveQuery) -> None:
         """A query without time bounds keeps rows for ever: allowed and said aloud, unless a budget is set."""
-        growing = growing_streams(LiveQuery(name, name, query))
+        growing, name = growing_streams(live), live.name
         if not growing:
             return
         if self._options.storage_budget is not None:

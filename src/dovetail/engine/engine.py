@@ -20,6 +20,7 @@ from typing import Any
 
 from dovetail.core.clock import Clock, system_clock
 from dovetail.core.errors import DovetailError, SessionError, StreamError
+from dovetail.engine.admission import Admission
 from dovetail.engine.changelog import Action
 from dovetail.engine.choose_merges import choose_merges
 from dovetail.engine.choose_samples import choose_samples
@@ -33,12 +34,16 @@ from dovetail.engine.options import EngineOptions
 from dovetail.engine.plan_history import PlanChange
 from dovetail.engine.planner import Planned, Planner
 from dovetail.engine.progress import make_progress
+from dovetail.engine.query_estimate import QueryEstimate
+from dovetail.engine.query_limits import HeldTo, batch_limits
 from dovetail.engine.query_options import QueryOptions
 from dovetail.engine.registry import QueryRecord, Registry
 from dovetail.engine.state import EngineState, stream_text
+from dovetail.engine.storage_limit import StorageLimit
 from dovetail.engine.unit_cost_cache import load_unit_costs
 from dovetail.optimizer.decide import Decide
 from dovetail.optimizer.live_query import LiveQuery
+from dovetail.plan.query_limits import Found
 from dovetail.plan.sampled_join import SampledJoin
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.query.join_query import JoinQuery
@@ -84,6 +89,7 @@ class Engine:
         self._fill_policy = fill_policy or FillPolicy()
         self._planner = Planner(options, units or load_unit_costs(), decide, self._fill_policy)
         self._idle_watch = IdleWatch(options.idle_timeout_s)
+        self._admission = Admission(options, self._planner.joint.units)
         self._lock = threading.RLock()
         self._checkpoint_lock = CheckpointLock(root)
         try:
@@ -175,7 +181,34 @@ class Engine:
         """
         with self._lock:
             options = options or QueryOptions()
-            return self._control.create(self._state, sql, name, options, may_replace=may_replace, request=request)
+            estimates: list[QueryEstimate] = []
+
+            def admit(live: LiveQuery) -> None:
+                estimates.append(self._estimate(live))
+                self._admission.check(live, estimates[0])
+
+            record = self._control.create(
+                self._state, sql, name, options, may_replace=may_replace, request=request, admit=admit
+            )
+            for estimate in estimates:
+                self._admission.remember(record.id, estimate)
+            return record
+
+    def estimate(self, sql: str, options: QueryOptions | None = None) -> QueryEstimate:
+        """What a query of this text would store, find and cost next to those that run."""
+        with self._lock:
+            keeps = (options or QueryOptions()).keep_intermediates
+            return self._estimate(LiveQuery("", "", self.compile(sql), may_materialize=keeps))
+
+    def estimate_of(self, query_id: str) -> QueryEstimate | None:
+        """What was said of the query when it was created; None if that was in an earlier process."""
+        with self._lock:
+            return self._admission.remembered(query_id)
+
+    def _estimate(self, live: LiveQuery) -> QueryEstimate:
+        running = self._planner.running
+        plan = running.plan if running else None
+        return self._admission.estimate(live, self._state, plan, self.statistics, self.streams)
 
     def drop_query(self, query_id: str, *, request: str = "") -> QueryRecord:
         with self._lock:
@@ -320,7 +353,16 @@ class Engine:
         ran_at = time.perf_counter()
         report, written = read_messages(messages)
         idle = self._idle_watch.idle(streams, report.streams, began_at)
-        state, draft = finish_batch(before, planned.plan, streams, report, written, task.fill_chunks, idle)
+        state, draft = finish_batch(
+            before,
+            planned.plan,
+            streams,
+            report,
+            written,
+            task.fill_chunks,
+            idle,
+            HeldTo(task.limits, self._storage_limit(planned)),
+        )
         committed = draft.prepare(self.root, self._on_step).commit(self.root, self._clock, self._on_step)
         with self._lock:
             self._state = state
@@ -331,11 +373,19 @@ class Engine:
             "commit": (time.perf_counter() - ran_at) * 1e3,
         }
         self.progress = make_progress(
-            state, planned.plan, streams, report, durations, self._clock(), self.statistics, idle
+            state,
+            planned.plan,
+            streams,
+            replace(report, results=list(draft.results)),
+            durations,
+            self._clock(),
+            self.statistics,
+            idle,
         )
         with self._lock:
             self._planner.note_committed(batch, planned, durations["run"], self.progress["numInputRows"])
             self._control.forget(state)
+            self._admission.forget_others(self._registry().by_id)
             self._committed.notify_all()
         committed.clean_up(self.root, self._on_step)
         self._tell(CommitNews(batch, self.progress, draft.results))
@@ -380,6 +430,12 @@ class Engine:
             except Exception:  # noqa: BLE001 - the batch is committed, whatever they do
                 _log.exception("a listener failed on batch %d", news.batch)
 
+    def _storage_limit(self, planned: Planned) -> StorageLimit | None:
+        limit = self.options.max_query_bytes
+        if limit is None:
+            return None
+        return StorageLimit(limit, planned.queries, planned.decisions.intermediates, self.streams, self.statistics)
+
     def _task(self, before: EngineState, planned: Planned) -> BatchTask:
         plan = planned.plan
         joins = (*choose_samples(planned.queries, self.statistics), *self._sampled_joins)
@@ -402,6 +458,7 @@ class Engine:
                 before.buckets,
                 self._fill_policy.budget_rows(self.statistics, self.streams),
             ),
+            limits=batch_limits(before.registry.running, planned.decisions.intermediates, self.options),
         )
 
     def _apply_changes(self, state: EngineState, batch: int) -> EngineState:
@@ -493,4 +550,6 @@ def read_messages(messages: list[Message]) -> tuple[TaskReport, list[BucketMeta]
         whole.merges += report.merges
         for part, seconds in report.seconds_by_part.items():
             whole.seconds_by_part[part] = whole.seconds_by_part.get(part, 0.0) + seconds
+        for query, found in report.found.items():
+            whole.found[query] = whole.found.get(query, Found()) + found
     return whole, check_written(buckets)

@@ -10,7 +10,8 @@ from dovetail.engine.coverage import StoreHistory
 from dovetail.engine.fill import advance_fills
 from dovetail.engine.idle_streams import carry_along
 from dovetail.engine.observe_batch import Batch, observe_batch
-from dovetail.engine.registry import QueryState, Registry
+from dovetail.engine.query_limits import HeldTo, nodes_of, passed_limits
+from dovetail.engine.registry import Registry, quarantined
 from dovetail.engine.state import EngineState
 from dovetail.plan.affected_queries import queries_of_selection
 from dovetail.plan.fill import FillChunk
@@ -30,24 +31,34 @@ def finish_batch(
     written: list[BucketMeta],
     fill_chunks: tuple[FillChunk, ...] = (),
     idle: frozenset[str] = frozenset(),
+    held_to: HeldTo | None = None,
 ) -> tuple[EngineState, Draft]:
     """`before` already has the batch's number, epoch, registry and fills; `fill_chunks` is how far these went.
 
     `idle` are the streams that hold nobody back any more.
     """
-    failed = {failure.query: failure.error for failure in report.failures}
+    held_to = held_to or HeldTo()
+    stopped = passed_limits(report.found, held_to.found, before.batch)
+    broken = {failure.query: failure.error for failure in report.failures}
+    failed = stopped | broken
     results = tuple(result for result in report.results if result.query not in failed)
-    registry = _with_results(before.registry, results_rows(results), failed)
+    registry = _with_results(before.registry, results_rows(results), failed, before.batch)
     times = carry_along(_max_times(before.max_time_us_by_stream, report.streams), idle, streams)
     state = replace(before, registry=registry, max_time_us_by_stream=times)
     buckets = _merged(before.buckets, written, report)
-    kept, dead, histories = _keep_and_expire(state, plan, streams, buckets, set(failed))
+    lost = _lost_intermediates(plan, set(failed))
+    kept, dead, histories = _keep_and_expire(state, plan, streams, buckets, set(broken), lost)
     fills, histories = advance_fills(
         before.fills, fill_chunks, before.kept_from, before.buckets, kept, histories, set(failed)
     )
-    state = replace(state, buckets=kept, histories=histories, fills=fills)
+    # What was answered before the storage was looked at is right and stays.
+    too_large = {} if held_to.stored is None else held_to.stored.passed(replace(state, buckets=kept))
+    registry = _with_results(registry, {}, too_large, before.batch)
+    kept_from = {store: since for store, since in before.kept_from.items() if store not in lost}
+    state = replace(state, registry=registry, buckets=kept, histories=histories, fills=fills, kept_from=kept_from)
+    counted = _without_steps(report, nodes_of(plan, set(stopped)) if stopped else set())
     with report.timed(STATISTICS):
-        seen = observe_batch(Batch(before, state, plan, streams, report, tuple(written)))
+        seen = observe_batch(Batch(before, state, plan, streams, counted, tuple(written)))
         state = replace(state, observed=before.observed.folded(seen))
     dead_paths = [meta.path for meta in dead]
     dead_paths += [path for merge in report.merges for path in merge.replaced_paths]
@@ -75,14 +86,27 @@ def check_written(buckets: list[BucketMeta]) -> list[BucketMeta]:
     return [by_place[place] for place in sorted(by_place)]
 
 
-def _with_results(registry: Registry, rows_by_query: dict[str, int], failed: dict[str, str]) -> Registry:
+def _with_results(registry: Registry, rows_by_query: dict[str, int], failed: dict[str, str], batch: int) -> Registry:
     changed = []
     for record in registry.running:
         if record.id in failed:
-            changed.append(replace(record, state=QueryState.QUARANTINED, error=failed[record.id]))
+            changed.append(quarantined(record, failed[record.id], batch))
         elif record.id in rows_by_query:
             changed.append(replace(record, total_rows=record.total_rows + rows_by_query[record.id]))
     return registry.updated(changed) if changed else registry
+
+
+def _lost_intermediates(plan: SharedPlan, failed: set[str]) -> set[str]:
+    """Kept joins that lack rows of this batch. Nobody misses them yet, for users see earlier batches only; so the join
+    is given up whole, and if it is still wanted it begins anew.
+    """
+    emits = [emit for tree in plan.trees for node in tree.walk() for emit in node.emits] if failed else []
+    return {emit.into for emit in emits if emit.into is not None and emit.query in failed}
+
+
+def _without_steps(report: TaskReport, nodes: set[str]) -> TaskReport:
+    """Where a query was stopped pairs were left out: planners shall not learn from such counts."""
+    return replace(report, steps=[count for count in report.steps if count.node not in nodes]) if nodes else report
 
 
 def _max_times(before: Mapping[str, int], counts: list[StreamCount]) -> dict[str, int]:
@@ -102,27 +126,35 @@ def _merged(earlier: tuple[BucketMeta, ...], written: list[BucketMeta], report: 
 
 
 def _keep_and_expire(
-    state: EngineState, plan: SharedPlan, streams: Mapping[str, Stream], buckets: list[BucketMeta], failed: set[str]
+    state: EngineState,
+    plan: SharedPlan,
+    streams: Mapping[str, Stream],
+    buckets: list[BucketMeta],
+    broken: set[str],
+    lost: set[str],
 ) -> tuple[tuple[BucketMeta, ...], list[BucketMeta], dict[str, StoreHistory]]:
-    """Whole buckets go once no future row can meet any of their rows; a store goes with its last query."""
+    """Whole buckets go once no future row can meet any of their rows; a store goes with its last query.
+
+    `broken` queries failed on some row; `lost` stores lack rows of this batch.
+    """
     watermarks = state.watermark_us_by_stream(streams)
     kept: list[BucketMeta] = []
     dead: list[BucketMeta] = []
     histories: dict[str, StoreHistory] = {}
-    for store in plan.stores:
+    planned = [store for store in plan.stores if store.id not in lost]
+    for store in planned:
         own = [meta for meta in buckets if meta.store == store.id]
         gone = [meta for meta in own if store.retention.is_dead(meta.max_time_us, watermarks)]
         kept += [meta for meta in own if meta not in gone]
         dead += gone
         history = state.histories.get(store.id, StoreHistory())
-        histories[store.id] = history.continued(_decided(plan, store, failed), state.batch).with_expired(gone)
-    planned = {store.id for store in plan.stores}
-    dead += [meta for meta in buckets if meta.store not in planned]
+        histories[store.id] = history.continued(_decided(plan, store, broken), state.batch).with_expired(gone)
+    dead += [meta for meta in buckets if meta.store not in histories]
     return tuple(kept), dead, histories
 
 
-def _decided(plan: SharedPlan, store: StorePlan, failed: set[str]) -> StorePlan:
-    """The store without selections that only failed queries ask: this batch's rows may lack their bits."""
+def _decided(plan: SharedPlan, store: StorePlan, broken: set[str]) -> StorePlan:
+    """The store without selections that only broken queries ask: this batch's rows may lack their bits."""
     asked_by = {selection: queries_of_selection(plan, store.id, selection) for selection in store.selections}
-    undecided = {selection for selection, queries in asked_by.items() if queries and queries <= failed}
+    undecided = {selection for selection, queries in asked_by.items() if queries and queries <= broken}
     return replace(store, selections=tuple(s for s in store.selections if s not in undecided))

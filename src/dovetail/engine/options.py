@@ -12,6 +12,13 @@ from dovetail.stats.catalog import StatsCatalog
 MAX_KEY_GROUPS = 1 << 15
 OPTIMIZERS = ("greedy", "joint")
 KEEPING = ("never", "by cost", "always")
+LIMITS = {
+    "storage_budget": "a number of bytes",
+    "max_results_per_batch": "a number of results",
+    "max_pairs_per_batch": "a number of pairs",
+    "max_query_bytes": "a number of bytes",
+    "max_query_cost_ms": "a number of milliseconds",
+}
 
 
 @dataclass(frozen=True)
@@ -24,6 +31,9 @@ class EngineOptions:
     where the joint optimizer finds that they pay, «always» wherever they are possible.
     `replan` off: a plan stays until queries change. `plan_in_background` off: a batch waits for its joint plan.
     `idle_timeout`, e.g. «10 minutes»: a stream without rows for so long holds back no other's state (guarantees.md).
+    `max_results_per_batch` and `max_pairs_per_batch`: what a query may find that chooses nothing itself (limits.md).
+    `max_query_bytes` and `max_query_cost_ms` refuse queries of which more is expected; a query that comes to keep more
+    bytes all the same is quarantined.
     After a batch of fewer than `small_batch_rows` rows the next runs as one task: a stage costs more than its work.
     """
 
@@ -40,6 +50,10 @@ class EngineOptions:
     timezone: str = "UTC"
     storage_budget: int | None = None
     idle_timeout: str | None = None
+    max_results_per_batch: int | None = 100_000_000
+    max_pairs_per_batch: int | None = 100_000_000
+    max_query_bytes: int | None = None
+    max_query_cost_ms: float | None = None
     statistics: StatsCatalog | None = None
 
     def __post_init__(self) -> None:
@@ -63,8 +77,8 @@ class EngineOptions:
         _check_one_of("plan_in_background", self.plan_in_background, (True, False))
         if self.merge_fanout < 2:
             raise SessionError(f"merge_fanout is {self.merge_fanout}", hint="use 2 or more")
-        if self.storage_budget is not None and self.storage_budget <= 0:
-            raise SessionError(f"storage_budget is {self.storage_budget}", hint="use a number of bytes, or None")
+        for name in LIMITS:
+            _check_limit(name, getattr(self, name))
         _ = self.idle_timeout_s
 
     @property
@@ -83,6 +97,11 @@ class EngineOptions:
 def _check_one_of(name: str, value: Any, choices: tuple[Any, ...]) -> None:
     if value not in choices:
         raise SessionError(f"{name} is {value!r}", hint=f"use one of {', '.join(map(repr, choices))}")
+
+
+def _check_limit(name: str, value: Any) -> None:
+    if value is not None and (type(value) not in (int, float) or not value > 0):
+        raise SessionError(f"{name} is {value!r}", hint=f"use {LIMITS[name]}, or None")
 
 
 def _check_whole(name: str, value: Any, smallest: int) -> None:

@@ -49,6 +49,11 @@ class Planner:
         self._moved: tuple[str, ...] = ()
         self.history = PlanHistory()
 
+    @property
+    def running(self) -> Planned | None:
+        """What the last batch of this process ran by."""
+        return self._running
+
     def plan(
         self,
         queries: tuple[LiveQuery, ...],

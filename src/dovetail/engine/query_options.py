@@ -16,13 +16,15 @@ SINK = "sink"
 class QueryOptions:
     """`keep_intermediates` off: the query probes base stores only, whatever the session keeps for others.
 
-    `max_results_per_batch`: a batch in which the query finds more puts it into quarantine; None takes the session's.
+    `max_results_per_batch`, `max_pairs_per_batch`: a batch in which the query finds more puts it into quarantine; None
+    takes the session's. Pairs are rows that meet at any step of the join.
     `backfill`: answers also what was there before the query, from the sources' history.
     `sink`: where its answers go besides the result files; None is nowhere else.
     """
 
     keep_intermediates: bool = True
     max_results_per_batch: int | None = None
+    max_pairs_per_batch: int | None = None
     backfill: bool = False
     sink: SinkSpec | None = None
 
@@ -30,9 +32,10 @@ class QueryOptions:
         for name in ("keep_intermediates", "backfill"):
             if not isinstance(getattr(self, name), bool):
                 raise QueryError(f"option {name} is {getattr(self, name)!r}", hint="use true or false")
-        limit: Any = self.max_results_per_batch
-        if limit is not None and (type(limit) is not int or limit < 1):
-            raise QueryError(f"option max_results_per_batch is {limit!r}", hint="use a whole number from 1 on")
+        for name in ("max_results_per_batch", "max_pairs_per_batch"):
+            limit = getattr(self, name)
+            if limit is not None and (type(limit) is not int or limit < 1):
+                raise QueryError(f"option {name} is {limit!r}", hint="use a whole number from 1 on")
         if self.sink is not None and not isinstance(self.sink, SinkSpec):
             raise QueryError(
                 f"option {SINK} is {self.sink!r}",

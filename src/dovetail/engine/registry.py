@@ -29,7 +29,8 @@ class QueryState(Enum):
 class QueryRecord:
     """`id` is unique for ever, so that a name can be used again; batches are None until they happen.
 
-    `changed_batch` is the batch with which the newest change of options took effect.
+    `changed_batch` is the batch with which the newest change of options took effect, `failed_batch` the one in which
+    the query failed or broke a limit; `error` says how, and what to do.
     """
 
     id: str
@@ -40,6 +41,7 @@ class QueryRecord:
     complete_from: int | None = None
     dropped_batch: int | None = None
     changed_batch: int | None = None
+    failed_batch: int | None = None
     error: str | None = None
     total_rows: int = 0
     options: QueryOptions = field(default_factory=QueryOptions)
@@ -114,6 +116,11 @@ class Registry:
                 known = by_id.get(change.query) or self[change.query]
                 by_id[change.query] = replace(known, options=QueryOptions.from_json(change.options))
         return self.updated(by_id.values()) if by_id else self
+
+
+def quarantined(record: QueryRecord, error: str, batch: int) -> QueryRecord:
+    """The query once it failed in `batch`."""
+    return replace(record, state=QueryState.QUARANTINED, error=error, failed_batch=batch)
 
 
 def check_name(name: str) -> str:

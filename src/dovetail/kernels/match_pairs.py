@@ -20,7 +20,7 @@ Positions are unsigned: for signed ones the compiler would add code for negative
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -44,13 +44,24 @@ U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True)
+@dataclass
 class ProbeRows:
-    """Sorted by code. `bits[word, i]` are the legs that want row i, `times[member, i]` its members' event times."""
+    """Sorted by code. `bits[word, i]` are the legs that want row i, `times[member, i]` its members' event times.
+
+    Legs may be stopped while pairs are being found: `stops` counts how often that happened.
+    """
 
     codes: U64
     bits: U64
     times: I64
+    stops: int = 0
+
+    def stop(self, legs: Sequence[int]) -> None:
+        """These legs want no row any more."""
+        for leg in legs:
+            self.bits[leg // 64] &= ~np.uint64(1 << (leg % 64))
+        self.stops += 1
+        self.__dict__.pop("wanted_mask", None)
 
     @cached_property
     def wanted_mask(self) -> npt.NDArray[np.bool_] | None:
@@ -129,7 +140,14 @@ def match_pairs(probe: ProbeRows, stored: StoredRows, bounds: LegBounds, *, max_
         first = _searched_positions(codes, stored.codes)
     probe_idx, first, ends = _runs(codes, probe_idx, stored.codes, first)
     begin = 0
+    stops = probe.stops
     while begin < len(probe_idx):
+        if probe.stops != stops:
+            stops = probe.stops
+            lengths = np.diff(ends, prepend=0)
+            probe_idx, first, ends = _still_wanted(probe, probe_idx[begin:], first[begin:], lengths[begin:])
+            begin = 0
+            continue
         done = int(ends[begin - 1]) if begin else 0
         end = max(begin + 1, int(np.searchsorted(ends, done + max_pairs, side="right")))
         pair_idx, rows = _expand(probe_idx[begin:end], first[begin:end], ends[begin:end] - done, stored.rows)
@@ -161,6 +179,14 @@ def _rows_that_can_meet(
         if low != NO_LOWER:
             can_meet &= (times <= min(time_range[1] - low, NO_UPPER)) & (times != NULL_TIME)
     return can_meet
+
+
+def _still_wanted(probe: ProbeRows, probe_idx: I64, first: U64, lengths: I64) -> tuple[I64, U64, I64]:
+    """Of the runs that are left, those of rows that some leg wants."""
+    if probe.wanted_mask is None:
+        return probe_idx, first, np.cumsum(lengths)
+    wanted = probe.wanted_mask[probe_idx]
+    return probe_idx[wanted], first[wanted], np.cumsum(lengths[wanted])
 
 
 @njit(cache=True)
@@ -212,8 +238,10 @@ def _runs(probe_codes: Any, probe_idx: Any, stored_codes: Any, first: Any) -> An
     ends = np.empty(len(first), np.int64)
     count = np.uint64(0)
     total = np.int64(0)
+    end = np.uint64(0)
     for i in range(len(first)):
-        end = first[i]
+        # Rows of equal code have one run: it is walked once, not once for each of them.
+        end = max(end, first[i])
         while end < stored_count and stored_codes[end] == probe_codes[i]:
             end += np.uint64(1)
         total += np.int64(end - first[i])

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dovetail.plan.fill import FillChunk
+from dovetail.plan.query_limits import BatchLimits
 from dovetail.plan.sampled_join import SampledJoin
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.query.stream import Stream
@@ -26,6 +27,7 @@ class BatchTask:
 
     `is_small` is a guess from the batch before: one task does all of it. A wrong guess costs time, nothing else.
     `sampled_joins` add to the reports and to nothing else. `fill_chunks` say how far the plan's fills go on.
+    A task stops a query that passes one of the `limits` in it alone; those for all tasks together are the driver's.
     """
 
     root: str
@@ -41,3 +43,4 @@ class BatchTask:
     is_small: bool = False
     sampled_joins: tuple[SampledJoin, ...] = ()
     fill_chunks: tuple[FillChunk, ...] = ()
+    limits: BatchLimits = field(default_factory=BatchLimits)

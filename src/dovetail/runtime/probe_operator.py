@@ -1,7 +1,8 @@
 """Probing one node: its pairs are found once for all queries that take the step.
 
 What differs between queries (selection, time bounds, first batch) is a bit per leg, decided while matching; residual
-predicates are evaluated last, on the rows a leg still wants.
+predicates are evaluated last, on the rows a leg still wants. A query that fails or passes a limit loses its bits: what
+only it wanted is not matched any more, and the others do not notice.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from dovetail.kernels.hash_keys import codes_of_groups, hash_keys, is_exact_type
 from dovetail.kernels.leg_bits import LEGS_PER_WORD, no_bits, rows_of_legs
 from dovetail.kernels.match_pairs import NO_LOWER, NO_UPPER, LegBounds, ProbeRows, StoredRows, match_pairs
 from dovetail.plan.probe_tree import Leg, ProbeNode, member_name
+from dovetail.plan.query_limits import Found
 from dovetail.plan.store_plan import ROW
 from dovetail.plan.visibility import Visibility
 from dovetail.query.expression import Call, Expression, all_of, rename_relations
@@ -84,11 +86,20 @@ class ProbeOperator:
             members, bounds = _bounds_of(node)
             demands = _Demands(members, bounds, self.selection_bits(node.step.target, node.legs))
             rows = ProbeRows(partial.codes, partial.bits, self._member_times(members, partial, start_times))
+            void_count = self._stop_void_legs(node, rows, 0)
             for frame, bits in _in_larger_pieces(self._matches(node, partial, rows, demands, count)):
                 count.matched_rows += len(frame)
                 self._decide(node, frame, bits)
+                void_count = self._stop_void_legs(node, rows, void_count)
         except EvaluationError as error:
             self._report.fail({leg.query for leg in node.legs}, error)
+
+    def _stop_void_legs(self, node: ProbeNode, rows: ProbeRows, known_count: int) -> int:
+        """Take the bits of queries that became void; how many are void now."""
+        void = self._report.void_queries
+        if len(void) > known_count:
+            rows.stop([place for place, leg in enumerate(node.legs) if leg.query in void])
+        return len(void)
 
     def selection_bits(self, store: str, legs: tuple[Leg, ...]) -> SelectionBits:
         """Where these legs' selections on rows of `store` are decided; one that fails fails its queries."""
@@ -176,7 +187,9 @@ class ProbeOperator:
         emit_by_leg = {(emit.query, emit.start): emit for emit in node.emits}
         kept_by_leg: dict[LegKey, I64] = {}
         for leg, wanted_idx in zip(node.legs, rows_of_legs(bits, len(node.legs)), strict=True):
-            if len(wanted_idx) == 0 or leg.query in self._report.failed_queries:
+            if len(wanted_idx) == 0 or leg.query in self._report.void_queries:
+                continue
+            if not self._report.count(leg.query, Found(pairs=len(wanted_idx)), self._task.limits):
                 continue
             try:
                 idx = self._without_residuals(leg, frame, wanted_idx)
@@ -186,7 +199,7 @@ class ProbeOperator:
             emit = emit_by_leg.get((leg.query, leg.start))
             if emit is None:
                 kept_by_leg[leg.query, leg.start] = idx
-            else:
+            elif emit.into or self._report.count(leg.query, Found(results=len(idx)), self._task.limits):
                 self._sink.add(emit, frame if len(idx) == len(frame) else frame.take(idx))
         for child in node.children:
             self._pass_on(child, frame, kept_by_leg)

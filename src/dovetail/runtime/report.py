@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from dovetail.kernels.select_rows import Mask, pack_sample, spread_rows
 from dovetail.kernels.summarize_codes import count_by_group, heavy_codes, smallest_codes
+from dovetail.plan.query_limits import BatchLimits, Found
 from dovetail.plan.store_plan import StorePlan
 from dovetail.stats.key_sketch import SKETCH_CODES
 from dovetail.stats.key_stats import MAX_HISTOGRAM_GROUPS
@@ -139,7 +140,11 @@ class MergedBuckets:
 
 @dataclass
 class TaskReport:
-    """Filled while a task runs, sent once at its end."""
+    """Filled while a task runs, sent once at its end.
+
+    `void_queries` failed or passed a limit in this task: their answers of this batch will not count, so nobody works on
+    them any more. The driver knows them by `failures`, and by `found`.
+    """
 
     streams: list[StreamCount] = field(default_factory=list)
     selections: list[SelectionCount] = field(default_factory=list)
@@ -151,6 +156,8 @@ class TaskReport:
     failures: list[QueryFailure] = field(default_factory=list)
     merges: list[MergedBuckets] = field(default_factory=list)
     seconds_by_part: dict[str, float] = field(default_factory=dict)
+    found: dict[str, Found] = field(default_factory=dict)
+    void_queries: set[str] = field(default_factory=set, compare=False)
 
     @contextmanager
     def timed(self, part: str) -> Iterator[None]:
@@ -165,13 +172,20 @@ class TaskReport:
     def fail(self, queries: set[str], error: Exception) -> None:
         known = {failure.query for failure in self.failures}
         self.failures += [QueryFailure(query, str(error)) for query in sorted(queries - known)]
+        self.void_queries |= queries
 
-    @property
-    def failed_queries(self) -> set[str]:
-        return {failure.query for failure in self.failures}
+    def count(self, query: str, found: Found, limits: BatchLimits) -> bool:
+        """Note what a query found; False if that is more than it may find in all tasks together."""
+        whole = self.found[query] = self.found.get(query, Found()) + found
+        if limits.of(query).are_passed_by(whole):
+            self.void_queries.add(query)
+            return False
+        return True
 
     def to_bytes(self) -> bytes:
-        record = asdict(replace(self, keys=[]))
+        record = asdict(replace(self, keys=[], found={}, void_queries=set()))
+        del record["void_queries"]
+        record["found"] = {query: [found.pairs, found.results] for query, found in self.found.items()}
         # asdict visits every number of a list, and here are hundreds for every index.
         record["keys"] = [vars(entry) for entry in self.keys]
         return json.dumps(record, separators=(",", ":")).encode()
@@ -193,4 +207,5 @@ class TaskReport:
                 for entry in record["merges"]
             ],
             seconds_by_part=record["seconds_by_part"],
+            found={query: Found(*counts) for query, counts in record["found"].items()},
         )

@@ -93,7 +93,7 @@ class ResultSink:
 
     def _materialize(self, waiting: _Waiting) -> None:
         emit = waiting.emit
-        if emit.query in self._report.failed_queries:
+        if emit.query in self._report.void_queries:
             return
         values = FrameValues(concat_frames(waiting.frames), self._snapshots)
         try:

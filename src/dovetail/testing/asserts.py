@@ -6,7 +6,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,7 @@ class QueryRun:
     answers: Answers
     complete_from: int
     error: str | None
+    failed_batch: int | None = None
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,7 @@ def open_session(case: EngineCase, checkpoint_dir: Path | str, **options: Any) -
         merge_fanout=case.merge_fanout,
         max_pairs=case.max_pairs,
         piece_bytes=case.piece_bytes,
+        max_pairs_per_batch=case.max_pairs_per_batch,
         decide=None if case.plan_seed is None else random_decisions(case.plan_seed),
         fill_policy=None if case.plan_seed is None else random_fills(case.plan_seed),
         rows_per_chunk=3,
@@ -89,7 +91,9 @@ def change_queries(session: LocalSession, case: EngineCase, batch: int, handles:
         if query.dropped_at == batch:
             session.drop_query(query.name)
         if query.created_at == batch:
-            handles[query.name] = session.create_query(query.sql, name=query.name)
+            handles[query.name] = session.create_query(
+                query.sql, name=query.name, max_results_per_batch=query.max_results_per_batch
+            )
 
 
 def run_case(case: EngineCase, **options: Any) -> CaseRun:
@@ -111,7 +115,7 @@ def run_case(case: EngineCase, **options: Any) -> CaseRun:
 
 
 def _query_run(session: LocalSession, name: str, status: Any) -> QueryRun:
-    return QueryRun(answers_of_table(session.results(name)), status.complete_from, status.error)
+    return QueryRun(answers_of_table(session.results(name)), status.complete_from, status.error, status.failed_batch)
 
 
 def scratch_dir() -> str | None:
@@ -131,15 +135,21 @@ def check_run(case: EngineCase, run: CaseRun) -> None:
     oracle = DuckDbOracle(case, kept)
     for query in case.queries:
         if query.created_at < len(case.batches):
-            _check_query(oracle, query, run.runs[query.name])
+            _check_query(oracle, query, run.runs[query.name], case)
     for name, counts in run.late_counts.items():
         if counts != kept.late_counts[name]:
             raise CaseFailed(f"late rows of {name} per batch: expected {kept.late_counts[name]}, got {counts}")
 
 
-def _check_query(oracle: DuckDbOracle, query: QueryCase, run: QueryRun) -> None:
-    if run.error is not None:
-        raise CaseFailed(f"{query.name} is quarantined: {run.error}\n  {query.sql}")
+def _check_query(oracle: DuckDbOracle, query: QueryCase, run: QueryRun, case: EngineCase) -> None:
+    if run.error is not None and (case.max_pairs_per_batch is None or "pairs of rows" not in run.error):
+        passed_at = batch_that_passes(oracle, query, run.complete_from, case)
+        if run.failed_batch != passed_at:
+            raise CaseFailed(f"{query.name} is quarantined, to be so at {passed_at}: {run.error}\n  {query.sql}")
+    if run.failed_batch is not None:
+        query = replace(query, dropped_at=run.failed_batch)
+    elif (passed_at := batch_that_passes(oracle, query, run.complete_from, case)) is not None:
+        raise CaseFailed(f"{query.name} passes its limit in batch {passed_at} and goes on\n  {query.sql}")
     if not 0 <= run.complete_from <= query.created_at:
         raise CaseFailed(f"{query.name} took effect at {query.created_at}, complete_from is {run.complete_from}")
     about = (
@@ -147,6 +157,21 @@ def _check_query(oracle: DuckDbOracle, query: QueryCase, run: QueryRun) -> None:
         f" complete from {run.complete_from}"
     )
     assert_same_answers(run.answers, oracle.expected(query, run.complete_from), about)
+
+
+def batch_that_passes(oracle: DuckDbOracle, query: QueryCase, complete_from: int, case: EngineCase) -> int | None:
+    """The first batch in which the query finds more results than it may."""
+    # Every result is a pair, so a limit on pairs is one on results unless the query has its own.
+    limit = query.max_results_per_batch or case.max_pairs_per_batch
+    if limit is None:
+        return None
+    before = 0
+    for batch in range(query.created_at, len(case.batches) if query.dropped_at is None else query.dropped_at):
+        answers = oracle.expected(replace(query, dropped_at=batch + 1), complete_from)
+        if answers.total() - before > limit:
+            return batch
+        before = answers.total()
+    return None
 
 
 def shrink_case(case: EngineCase, fails: Callable[[EngineCase], bool], seconds: float = SHRINK_SECONDS) -> EngineCase:

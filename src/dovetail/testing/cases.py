@@ -93,11 +93,16 @@ class QueryCase:
     duckdb_sql: str
     created_at: int = 0
     dropped_at: int | None = None
+    max_results_per_batch: int | None = None
 
 
 @dataclass(frozen=True)
 class EngineCase:
-    """Everything one run of the engine is given. `batches[i]` maps a stream to its rows of batch i."""
+    """Everything one run of the engine is given. `batches[i]` maps a stream to its rows of batch i.
+
+    A query that finds more than its `max_results_per_batch` must stop with that batch, one that meets more pairs than
+    `max_pairs_per_batch` may.
+    """
 
     streams: tuple[StreamCase, ...]
     batches: tuple[dict[str, tuple[Row, ...]], ...]
@@ -109,6 +114,7 @@ class EngineCase:
     max_pairs: int = 4_000_000
     piece_bytes: int = 256 << 20
     plan_seed: int | None = None
+    max_pairs_per_batch: int | None = None
 
     def tables(self, batch: int) -> dict[str, pa.Table]:
         rows_by_stream = self.batches[batch]
@@ -180,6 +186,7 @@ def smaller_cases(case: EngineCase) -> Iterator[EngineCase]:
         {"piece_bytes": 256 << 20},
         {"plan_seed": None},
         {"merge_fanout": 4},
+        {"max_pairs_per_batch": None},
     ):
         fewer = replace(case, **setting)
         if fewer != case:
@@ -239,6 +246,7 @@ def case_to_json(case: EngineCase) -> str:
         "max_pairs": case.max_pairs,
         "piece_bytes": case.piece_bytes,
         "plan_seed": case.plan_seed,
+        "max_pairs_per_batch": case.max_pairs_per_batch,
     }
     text = json.dumps(document, indent=1, ensure_ascii=False)
     return _INNERMOST_LIST.sub(lambda match: " ".join(match[0].split()), text) + "\n"
@@ -266,6 +274,7 @@ def case_from_json(text: str) -> EngineCase:
         document["max_pairs"],
         document.get("piece_bytes", 256 << 20),
         document.get("plan_seed"),
+        document.get("max_pairs_per_batch"),
     )
 
 

@@ -96,5 +96,5 @@ def read_run(session: LocalSession) -> CaseRun:
     for record in session.engine.records():
         if record.complete_from is not None:
             answers = answers_of_table(session.results(record.name))
-            runs[record.name] = QueryRun(answers, record.complete_from, record.error)
+            runs[record.name] = QueryRun(answers, record.complete_from, record.error, record.failed_batch)
     return CaseRun(runs, {})
