@@ -54,7 +54,7 @@ class ControlModel:
         known = self._by_request.get(ask.request) if ask.request else None
         if known is not None:
             is_nothing = ask.verb == DROP and ask.is_lenient and current is None
-            return not _is_same(known[0], ask) and not is_nothing
+            return not self._is_same_request(known[0], ask) and not is_nothing
         if ask.verb == CREATE:
             return current is not None and not ask.is_lenient and not self._is_same_query(current, ask)
         return current is None and not (ask.verb == DROP and ask.is_lenient)
@@ -63,7 +63,7 @@ class ControlModel:
         """`ask` was accepted, and the answer named this query."""
         about = f"{ask} answered {query_id!r}"
         known = self._by_request.get(ask.request) if ask.request else None
-        if known is not None and _is_same(known[0], ask):
+        if known is not None and self._is_same_request(known[0], ask):
             _check(query_id == known[1].id, f"{about}, the first time {known[1].id!r}")
             return
         current = self._named(ask.name)
@@ -104,6 +104,13 @@ class ControlModel:
 
     def _is_same_query(self, query: ModelQuery, ask: Ask) -> bool:
         return (query.sql, query.options) == (ask.sql(self._case), query_options(OPTIONS[ask.options]))
+
+    def _is_same_request(self, one: Ask, other: Ask) -> bool:
+        """Whether two statements under one request id are the same; two numbers may stand for one text."""
+        if (one.verb, one.name) != (other.verb, other.name):
+            return False
+        is_same_text = one.verb != CREATE or one.sql(self._case) == other.sql(self._case)
+        return one.verb == DROP or (is_same_text and OPTIONS[one.options] == OPTIONS[other.options])
 
     # Batches
 
@@ -152,13 +159,6 @@ def _state_of(query: ModelQuery) -> QueryState:
     if query.is_dropped:
         return QueryState.DROPPED
     return QueryState.PENDING if query.created is None else QueryState.RUNNING
-
-
-def _is_same(one: Ask, other: Ask) -> bool:
-    """Whether two statements under one request id are the same request."""
-    if (one.verb, one.name) != (other.verb, other.name):
-        return False
-    return one.verb == DROP or replace(one, is_lenient=False) == replace(other, is_lenient=False)
 
 
 def _check(is_right: bool, what: str) -> None:
