@@ -11,7 +11,7 @@ from typing import Any, Literal, overload
 
 from pyspark.sql import DataFrame, SparkSession
 
-from dovetail.core.errors import QueryError, SessionError, StreamError
+from dovetail.core.errors import SessionError, StreamError, UnknownQuery
 from dovetail.engine.deliveries import Deliveries
 from dovetail.engine.delivery import Delivery
 from dovetail.engine.engine import Engine
@@ -251,7 +251,7 @@ class Session:
         if found is not None:
             return Query(self._spark, self._engine, self._deliveries, found.id)
         known = ", ".join(sorted({record.name for record in records})) or "none"
-        raise QueryError(f"no query {name!r}", hint=f"queries are: {known}")
+        raise UnknownQuery(f"no query {name!r}", hint=f"queries are: {known}")
 
     @property
     def queries(self) -> list[Query]:

@@ -1,0 +1,107 @@
+"""Where callers change queries: their limits and their request ids, then the session."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dovetail.core.errors import UnknownQuery
+from dovetail.engine.query_options import SINK, query_options
+from dovetail.engine.registry import QueryRecord, QueryState
+from dovetail.service.options import ServiceOptions
+from dovetail.service.owners import Owners
+from dovetail.service.rate_limit import RateLimit
+from dovetail.service.refusals import RoleTooLow, TooLarge, TooMany
+from dovetail.service.served_session import ServedSession
+from dovetail.service.tokens import Caller, Role
+
+_RETRY_WHEN_FULL_S = 60.0
+
+
+@dataclass(frozen=True)
+class QueryDraft:
+    """A query that a caller asks for; without a name it gets one."""
+
+    sql: str
+    name: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    may_replace: bool = False
+
+
+class QueryDesk:
+    """Blocking: to be called from worker threads. `key` is what the client sent as its id of the request."""
+
+    def __init__(self, session: ServedSession, owners: Owners, options: ServiceOptions) -> None:
+        self._session = session
+        self._engine = session.engine
+        self._owners = owners
+        self._options = options
+        self._rate = RateLimit(options.limits.changes_per_s, options.limits.changes_burst)
+
+    def create(self, caller: Caller, draft: QueryDraft, key: str) -> QueryRecord:
+        self._check(caller, draft.options)
+        self.check_length(draft.sql)
+        name = draft.name or _made_up_name(caller, key)
+        with self._owners.creating(name, caller.name):
+            self._check_count(caller, name)
+            handle = self._session.create_query(
+                draft.sql, name, replace=draft.may_replace, request=_request(caller, key), **draft.options
+            )
+        return self._engine.record(handle.id)
+
+    def set_options(self, caller: Caller, name: str, given: Mapping[str, Any], key: str) -> QueryRecord:
+        self._check(caller, given)
+        record = self.find(name)
+        options = query_options(given, base=record.options)
+        return self._engine.set_query_options(record.id, options, request=_request(caller, key))
+
+    def drop(self, caller: Caller, name: str, key: str) -> QueryRecord:
+        self._rate.take(caller.name)
+        return self._engine.drop_query(self.find(name).id, request=_request(caller, key))
+
+    def find(self, name: str) -> QueryRecord:
+        """The query that has this name now, else the last that had it."""
+        record = self._engine.named(name)
+        if record is None:
+            record = next((known for known in reversed(self._engine.records()) if known.name == name), None)
+        if record is None:
+            raise UnknownQuery(f"no query {name!r}", hint="GET /v1/queries lists them")
+        return record
+
+    def check_length(self, sql: str) -> None:
+        limit = self._options.limits.statement_chars
+        if len(sql) > limit:
+            raise TooLarge(f"the text has {len(sql):,} characters", hint=f"use at most {limit:,}")
+
+    def _check(self, caller: Caller, options: Mapping[str, Any]) -> None:
+        self._rate.take(caller.name)
+        names_sink = any(key == SINK or key.startswith(f"{SINK}.") for key in options)
+        if names_sink and options.get(SINK) not in self._options.open_sinks and not caller.role.includes(Role.ADMIN):
+            raise RoleTooLow(
+                "a sink writes wherever its options say, so it needs the role admin",
+                hint=f"ask an admin, or use one of: {', '.join(self._options.open_sinks) or 'none is open to all'}",
+            )
+
+    def _check_count(self, caller: Caller, name: str) -> None:
+        live = {record.name for record in self._engine.records() if record.state is not QueryState.DROPPED}
+        limit = self._options.limits.queries_per_token
+        if self._owners.count(live - {name})[caller.name] >= limit:
+            raise TooMany(
+                f"token {caller.name!r} has {limit} queries",
+                hint="drop one that is no longer needed",
+                retry_after_s=_RETRY_WHEN_FULL_S,
+            )
+
+
+def _request(caller: Caller, key: str) -> str:
+    """Keys are the callers' own: nobody can meet another's request by chance or by guessing."""
+    return f"{caller.name}/{key}" if key else ""
+
+
+def _made_up_name(caller: Caller, key: str) -> str:
+    """The same for every retry of a request."""
+    seed = _request(caller, key).encode() if key else uuid.uuid4().bytes
+    return f"query_{hashlib.sha256(seed).hexdigest()[:10]}"

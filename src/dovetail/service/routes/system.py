@@ -1,0 +1,96 @@
+"""The service itself: plan, progress, streams, status, metrics, health."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import PlainTextResponse
+
+from dovetail import __version__
+from dovetail.engine.explain import explain_plan
+from dovetail.service.http_errors import JsonAnswer
+from dovetail.service.refusals import UnknownStream
+from dovetail.service.routes.common import SCHEME, Form, Reader, Served, errors
+from dovetail.service.schemas import (
+    CallerView,
+    HealthView,
+    ProgressView,
+    SqlText,
+    StatusView,
+    StreamList,
+    StreamView,
+    ValidationView,
+)
+from dovetail.service.service import RUNNING
+from dovetail.service.views import count_by_state, stream_view, validation_view
+
+routes = APIRouter(prefix="/v1", tags=["service"], dependencies=[SCHEME])
+unversioned = APIRouter(tags=["service"])
+
+
+@routes.get("/plan", responses=errors())
+async def plan(service: Served, _caller: Reader, form: Form = "text") -> Response:
+    """The shared plan of all queries."""
+    found = await run_in_threadpool(explain_plan, service.engine, form)
+    return PlainTextResponse(found) if isinstance(found, str) else JsonAnswer(found)
+
+
+@routes.post("/validate", response_model=ValidationView, responses=errors())
+async def validate(body: SqlText, service: Served, _caller: Reader) -> ValidationView:
+    """What a query would read, answer and keep; nothing is created."""
+    service.desk.check_length(body.sql)
+    return await run_in_threadpool(lambda: validation_view(service.engine.compile(body.sql)))
+
+
+@routes.get("/progress", response_model=ProgressView, responses=errors())
+async def progress(service: Served, _caller: Reader) -> Response:
+    """Figures of the last batch since the start."""
+    engine = service.engine
+    return JsonAnswer({"committed_batch": engine.committed_batch, "progress": engine.progress})
+
+
+@routes.get("/streams", response_model=StreamList, responses=errors())
+async def list_streams(service: Served, _caller: Reader) -> StreamList:
+    return StreamList(streams=[stream_view(stream) for _, stream in sorted(service.engine.streams.items())])
+
+
+@routes.get("/streams/{name}", response_model=StreamView, responses=errors(404))
+async def show_stream(name: str, service: Served, _caller: Reader) -> StreamView:
+    stream = service.engine.streams.get(name)
+    if stream is None:
+        raise UnknownStream(f"no stream {name!r}", hint=f"streams are: {', '.join(sorted(service.engine.streams))}")
+    return stream_view(stream)
+
+
+@routes.get("/status", response_model=StatusView, responses=errors())
+async def status(service: Served, _caller: Reader) -> Response:
+    """Whether the session runs, and if not, why."""
+    counts = await run_in_threadpool(count_by_state, service.engine)
+    return JsonAnswer(
+        {
+            "state": service.health.state,
+            "error": service.health.error,
+            "committed_batch": service.engine.committed_batch,
+            "queries": counts,
+            "version": __version__,
+        }
+    )
+
+
+@routes.get("/whoami", response_model=CallerView, responses=errors())
+async def whoami(service: Served, caller: Reader) -> Response:
+    return JsonAnswer({"name": caller.name, "role": caller.role.value, "auth": service.options.auth})
+
+
+@unversioned.get("/metrics", responses=errors(), dependencies=[SCHEME])
+async def metrics(service: Served, _caller: Reader) -> Response:
+    """Figures for Prometheus."""
+    return Response(await run_in_threadpool(service.metrics.text), media_type=CONTENT_TYPE_LATEST)
+
+
+@unversioned.get("/healthz", response_model=HealthView, responses={503: {"model": HealthView}})
+async def healthz(service: Served) -> Response:
+    """Whether the session runs; no token needed, nothing else said."""
+    state = service.health.state
+    return JsonAnswer({"status": "ok" if state == RUNNING else state}, 200 if state == RUNNING else 503)

@@ -1,0 +1,18 @@
+"""What the service needs of a session: the public one on Spark, or an in-process one in tests."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from dovetail.engine.engine import Engine
+
+
+class ServedSession(Protocol):
+    @property
+    def engine(self) -> Engine: ...
+
+    def create_query(self, sql: str, name: str, *, replace: bool = False, request: str = "", **options: Any) -> Any: ...
+
+    def await_termination(self, timeout: float | None = None) -> bool:
+        """Until the session ends; raises what stopped it."""
+        ...
