@@ -12,7 +12,7 @@ from dovetail import __version__
 from dovetail.service.gate import Gate
 from dovetail.service.http_errors import JsonAnswer, add_error_handlers
 from dovetail.service.options import ServiceOptions
-from dovetail.service.routes import answers, queries, system
+from dovetail.service.routes import answers, queries, statements, streams, system
 from dovetail.service.served_session import ServedSession
 from dovetail.service.service import Service
 from dovetail.service.watch_requests import WatchRequests
@@ -31,7 +31,14 @@ def make_app(session: ServedSession, options: ServiceOptions) -> FastAPI:
         lifespan=_lifespan,
     )
     app.state.service = service
-    for router in (queries.routes, answers.routes, system.routes, system.unversioned):
+    for router in (
+        queries.routes,
+        answers.routes,
+        streams.routes,
+        statements.routes,
+        system.routes,
+        system.unversioned,
+    ):
         app.include_router(router)
     add_error_handlers(app)
     app.add_middleware(Gate, options=options, tokens=service.tokens)

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dovetail.core.errors import UnknownQuery
-from dovetail.engine.query_options import SINK, query_options
+from dovetail.engine.changelog import Action
+from dovetail.engine.query_options import SINK
 from dovetail.engine.registry import QueryRecord, QueryState
 from dovetail.service.options import ServiceOptions
 from dovetail.service.owners import Owners
@@ -42,25 +43,28 @@ class QueryDesk:
         self._rate = RateLimit(options.limits.changes_per_s, options.limits.changes_burst)
 
     def create(self, caller: Caller, draft: QueryDraft, key: str) -> QueryRecord:
-        self._check(caller, draft.options)
+        self.check_change(caller, draft.options)
         self.check_length(draft.sql)
         name = draft.name or _made_up_name(caller, key)
         with self._owners.creating(name, caller.name):
             self._check_count(caller, name)
             handle = self._session.create_query(
-                draft.sql, name, replace=draft.may_replace, request=_request(caller, key), **draft.options
+                draft.sql, name, replace=draft.may_replace, request=request_of(caller, key), **draft.options
             )
         return self._engine.record(handle.id)
 
     def set_options(self, caller: Caller, name: str, given: Mapping[str, Any], key: str) -> QueryRecord:
-        self._check(caller, given)
-        record = self.find(name)
-        options = query_options(given, base=record.options)
-        return self._engine.set_query_options(record.id, options, request=_request(caller, key))
+        self.check_change(caller, given)
+        request = request_of(caller, key)
+        record = self._engine.query_to_change(Action.SET, name, request) or self.find(name)
+        return self._engine.set_query_options(record.id, given, request=request)
 
     def drop(self, caller: Caller, name: str, key: str) -> QueryRecord:
-        self._rate.take(caller.name)
-        return self._engine.drop_query(self.find(name).id, request=_request(caller, key))
+        """Dropping what is dropped is no change."""
+        self.check_change(caller)
+        request = request_of(caller, key)
+        record = self._engine.query_to_change(Action.DROP, name, request) or self.find(name)
+        return self._engine.drop_query(record.id, request=request)
 
     def find(self, name: str) -> QueryRecord:
         """The query that has this name now, else the last that had it."""
@@ -76,8 +80,10 @@ class QueryDesk:
         if len(sql) > limit:
             raise TooLarge(f"the text has {len(sql):,} characters", hint=f"use at most {limit:,}")
 
-    def _check(self, caller: Caller, options: Mapping[str, Any]) -> None:
+    def check_change(self, caller: Caller, options: Mapping[str, Any] | None = None) -> None:
+        """Once for every change: how many there were lately, and whether its options are the caller's to set."""
         self._rate.take(caller.name)
+        options = options or {}
         names_sink = any(key == SINK or key.startswith(f"{SINK}.") for key in options)
         if names_sink and options.get(SINK) not in self._options.open_sinks and not caller.role.includes(Role.ADMIN):
             raise RoleTooLow(
@@ -96,12 +102,12 @@ class QueryDesk:
             )
 
 
-def _request(caller: Caller, key: str) -> str:
+def request_of(caller: Caller, key: str) -> str:
     """Keys are the callers' own: nobody can meet another's request by chance or by guessing."""
     return f"{caller.name}/{key}" if key else ""
 
 
 def _made_up_name(caller: Caller, key: str) -> str:
     """The same for every retry of a request."""
-    seed = _request(caller, key).encode() if key else uuid.uuid4().bytes
+    seed = request_of(caller, key).encode() if key else uuid.uuid4().bytes
     return f"query_{hashlib.sha256(seed).hexdigest()[:10]}"

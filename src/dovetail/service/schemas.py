@@ -9,6 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field
 OptionValue = bool | int | float | str | None
 Options = dict[str, OptionValue]
 Name = Annotated[str, Field(max_length=200)]
+StatementKind = Literal[
+    "create_query", "alter_query", "drop_query", "show_queries", "show_streams", "explain", "create_stream"
+]
 State = Literal["pending", "running", "quarantined", "dropped"]
 
 
@@ -121,7 +124,8 @@ class StreamList(BaseModel):
 
 
 class StatementResult(BaseModel):
-    kind: str
+    kind: StatementKind
+    message: str
     query: QueryView | None = None
     queries: list[QueryView] | None = None
     stream: StreamView | None = None

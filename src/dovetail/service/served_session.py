@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from dovetail.engine.engine import Engine
+from dovetail.query.stream_spec import StreamSpec
 
 
 class ServedSession(Protocol):
@@ -12,6 +13,8 @@ class ServedSession(Protocol):
     def engine(self) -> Engine: ...
 
     def create_query(self, sql: str, name: str, *, replace: bool = False, request: str = "", **options: Any) -> Any: ...
+
+    def declare_stream(self, spec: StreamSpec, *, request: str = "") -> None: ...
 
     def await_termination(self, timeout: float | None = None) -> bool:
         """Until the session ends; raises what stopped it."""

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from dovetail.engine.engine import Engine
+from dovetail.query.stream_spec import StreamSpec
 from dovetail.testing.local_session import LocalQuery, LocalSession
 
 
@@ -29,6 +30,9 @@ class ServedLocalSession:
         self, sql: str, name: str, *, replace: bool = False, request: str = "", **options: Any
     ) -> LocalQuery:
         return self.local.create_query(sql, name, replace=replace, request=request, **options)
+
+    def declare_stream(self, spec: StreamSpec, *, request: str = "") -> None:
+        self.engine.declare_stream(spec, request=request)
 
     def push(self, tables: Mapping[str, pa.Table]) -> None:
         self.local.push(tables)

@@ -1,4 +1,4 @@
-"""The service itself: plan, progress, streams, status, metrics, health."""
+"""The service itself: plan, progress, status, metrics, health."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from starlette.responses import PlainTextResponse
 from dovetail import __version__
 from dovetail.engine.explain import explain_plan
 from dovetail.service.http_errors import JsonAnswer
-from dovetail.service.refusals import UnknownStream
 from dovetail.service.routes.common import SCHEME, Form, Reader, Served, errors
 from dovetail.service.schemas import (
     CallerView,
@@ -18,12 +17,10 @@ from dovetail.service.schemas import (
     ProgressView,
     SqlText,
     StatusView,
-    StreamList,
-    StreamView,
     ValidationView,
 )
 from dovetail.service.service import RUNNING
-from dovetail.service.views import count_by_state, stream_view, validation_view
+from dovetail.service.views import count_by_state, validation_view
 
 routes = APIRouter(prefix="/v1", tags=["service"], dependencies=[SCHEME])
 unversioned = APIRouter(tags=["service"])
@@ -48,19 +45,6 @@ async def progress(service: Served, _caller: Reader) -> Response:
     """Figures of the last batch since the start."""
     engine = service.engine
     return JsonAnswer({"committed_batch": engine.committed_batch, "progress": engine.progress})
-
-
-@routes.get("/streams", response_model=StreamList, responses=errors())
-async def list_streams(service: Served, _caller: Reader) -> StreamList:
-    return StreamList(streams=[stream_view(stream) for _, stream in sorted(service.engine.streams.items())])
-
-
-@routes.get("/streams/{name}", response_model=StreamView, responses=errors(404))
-async def show_stream(name: str, service: Served, _caller: Reader) -> StreamView:
-    stream = service.engine.streams.get(name)
-    if stream is None:
-        raise UnknownStream(f"no stream {name!r}", hint=f"streams are: {', '.join(sorted(service.engine.streams))}")
-    return stream_view(stream)
 
 
 @routes.get("/status", response_model=StatusView, responses=errors())
