@@ -283,11 +283,14 @@ class Session:
         """Wait until everything that the sources have now is processed and committed."""
         self._pipeline.process_all_available()
 
-    def stop(self) -> None:
+    def stop(self, *, finish_batch: bool = False) -> None:
         """End the session. A batch under way either still commits or runs again after the next start, never both.
 
-        Sinks get some seconds for what is committed; what they do not have then, they get after the next start.
+        With `finish_batch` it commits: the call waits for it. Sinks get some seconds for what is committed; what they do
+        not have then, they get after the next start.
         """
+        if finish_batch:
+            self._pipeline.finish_batch()
         self._pipeline.stop()
         self._is_stopped = True
         self._deliveries.stop(SINK_PATIENCE_S)

@@ -17,7 +17,8 @@ class Limits:
     """What one token, one request and one answer may be.
 
     `queries_per_token` counts queries that are not dropped; `changes_per_s` and `changes_burst` bound how fast a token
-    may create, replace, change and drop.
+    may create, replace, change and drop. `results_per_batch` bounds the option `max_results_per_batch` of queries that
+    no admin creates; None leaves it to them and to the session.
     """
 
     queries_per_token: int = 1_000
@@ -29,10 +30,13 @@ class Limits:
     rows_per_event: int = 1_000
     body_bytes: int = 1 << 20
     statement_chars: int = 100_000
+    results_per_batch: int | None = None
     wait_s: float = 300.0
 
     def __post_init__(self) -> None:
         for entry in fields(self):
+            if entry.name == "results_per_batch" and self.results_per_batch is None:
+                continue
             _check_above_zero(entry.name, getattr(self, entry.name), may_be_fraction=entry.type == "float")
 
 
@@ -42,6 +46,7 @@ class ServiceOptions:
 
     `allowed_hosts` are names besides the address itself under which clients may reach it. `open_sinks` are formats
     that queries of every writer may deliver to; all other sinks need an admin, because they write wherever they say.
+    `audit_log` takes the place of the file in `data_dir`.
     """
 
     data_dir: Path
@@ -51,6 +56,7 @@ class ServiceOptions:
     allowed_hosts: tuple[str, ...] = ()
     open_sinks: tuple[str, ...] = ()
     heartbeat_s: float = 15.0
+    audit_log: Path | None = None
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
@@ -88,7 +94,7 @@ class ServiceOptions:
 
     @property
     def audit_file(self) -> Path:
-        return self.data_dir / "audit.jsonl"
+        return self.audit_log or self.data_dir / "audit.jsonl"
 
 
 def _check_above_zero(name: str, value: Any, *, may_be_fraction: bool) -> None:

@@ -19,6 +19,7 @@ from dovetail.service.refusals import RoleTooLow, TooLarge, TooMany
 from dovetail.service.served_session import ServedSession
 from dovetail.service.tokens import Caller, Role
 
+RESULTS_LIMIT = "max_results_per_batch"
 _RETRY_WHEN_FULL_S = 60.0
 
 
@@ -48,8 +49,9 @@ class QueryDesk:
         name = draft.name or _made_up_name(caller, key)
         with self._owners.creating(name, caller.name):
             self._check_count(caller, name)
+            options = self._with_default_limit(caller, draft.options)
             handle = self._session.create_query(
-                draft.sql, name, replace=draft.may_replace, request=request_of(caller, key), **draft.options
+                draft.sql, name, replace=draft.may_replace, request=request_of(caller, key), **options
             )
         return self._engine.record(handle.id)
 
@@ -84,12 +86,26 @@ class QueryDesk:
         """Once for every change: how many there were lately, and whether its options are the caller's to set."""
         self._rate.take(caller.name)
         options = options or {}
+        self._check_results_limit(caller, options)
         names_sink = any(key == SINK or key.startswith(f"{SINK}.") for key in options)
         if names_sink and options.get(SINK) not in self._options.open_sinks and not caller.role.includes(Role.ADMIN):
             raise RoleTooLow(
                 "a sink writes wherever its options say, so it needs the role admin",
                 hint=f"ask an admin, or use one of: {', '.join(self._options.open_sinks) or 'none is open to all'}",
             )
+
+    def _with_default_limit(self, caller: Caller, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        limit = self._options.limits.results_per_batch
+        if limit is None or caller.role.includes(Role.ADMIN):
+            return options
+        return {RESULTS_LIMIT: limit, **options}
+
+    def _check_results_limit(self, caller: Caller, options: Mapping[str, Any]) -> None:
+        limit, given = self._options.limits.results_per_batch, options.get(RESULTS_LIMIT, 0)
+        if limit is None or caller.role.includes(Role.ADMIN) or RESULTS_LIMIT not in options:
+            return
+        if not isinstance(given, int) or given > limit:
+            raise RoleTooLow(f"{RESULTS_LIMIT} is {given}", hint=f"use at most {limit}; an admin may allow more")
 
     def _check_count(self, caller: Caller, name: str) -> None:
         live = {record.name for record in self._engine.records() if record.state is not QueryState.DROPPED}
