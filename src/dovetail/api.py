@@ -286,8 +286,8 @@ class Session:
     def stop(self, *, finish_batch: bool = False) -> None:
         """End the session. A batch under way either still commits or runs again after the next start, never both.
 
-        With `finish_batch` it commits: the call waits for it. Sinks get some seconds for what is committed; what they do
-        not have then, they get after the next start.
+        With `finish_batch` it commits: the call waits for it. Sinks get some seconds for what is committed; what they
+        do not have then, they get after the next start.
         """
         if finish_batch:
             self._pipeline.finish_batch()

@@ -94,12 +94,20 @@ def world(tmp_path: Path) -> Iterator[World]:
     world.close()
 
 
+@pytest.fixture(scope="module")
+def lasting_world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """For tests of many examples, which cannot have a new one each."""
+    world = World(tmp_path_factory.mktemp("world"))
+    yield world
+    world.close()
+
+
 @pytest.fixture
 def client(world: World) -> httpx.Client:
     """An admin's."""
     return world.client()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def join() -> str:
     return JOIN

@@ -39,7 +39,7 @@ def test_waiting_ends_when_the_time_is_up(client, join):
     assert (answer.status_code, answer.json()["state"]) == (202, "pending")
 
 
-def test_the_same_key_is_the_same_query_once(world, client, join):
+def test_the_same_key_is_the_same_query_once(client, join):
     headers = {"Idempotency-Key": "one"}
     first = client.post("/v1/queries", json={"sql": join}, headers=headers).json()
     second = client.post("/v1/queries", json={"sql": join}, headers=headers).json()

@@ -7,6 +7,8 @@ import typer
 from dovetail.cli.bench import bench
 from dovetail.cli.calibrate import calibrate
 from dovetail.cli.demo import demo
+from dovetail.cli.serve import serve
+from dovetail.cli.token import token
 
 app = typer.Typer(
     name="dovetail",
@@ -18,6 +20,8 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(bench)
 app.command()(calibrate)
+app.command()(serve)
+app.add_typer(token)
 
 if __name__ == "__main__":
     app()

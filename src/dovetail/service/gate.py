@@ -45,7 +45,7 @@ class Gate:
             self._check_host(headers.get("host", ""))
             if scope["path"] not in PUBLIC_PATHS:
                 scope["state"]["caller"] = self._caller(headers.get("authorization", ""))
-            receive = await _read_body(receive, headers, self._options.limits.body_bytes)
+            receive = await _read_body(receive, headers, self._options.limits.max_body_bytes)
         except DovetailError as error:
             await error_answer(error, scope)(scope, receive, send)
             return

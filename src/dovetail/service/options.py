@@ -17,27 +17,26 @@ class Limits:
     """What one token, one request and one answer may be.
 
     `queries_per_token` counts queries that are not dropped; `changes_per_s` and `changes_burst` bound how fast a token
-    may create, replace, change and drop. `results_per_batch` bounds the option `max_results_per_batch` of queries that
-    no admin creates; None leaves it to them and to the session.
+    may create, replace, change and drop. `max_results_per_batch` bounds the query option of
+    that name where no admin sets it; None leaves it to the query and the session.
     """
 
     queries_per_token: int = 1_000
-    changes_per_s: float = 50.0
-    changes_burst: int = 200
+    max_body_bytes: int = 1 << 20
+    max_statement_chars: int = 100_000
+    max_results_per_batch: int | None = None
+    max_page_rows: int = 100_000
+    max_event_rows: int = 1_000
     event_streams: int = 200
     event_streams_per_token: int = 50
-    rows_per_page: int = 100_000
-    rows_per_event: int = 1_000
-    body_bytes: int = 1 << 20
-    statement_chars: int = 100_000
-    results_per_batch: int | None = None
-    wait_s: float = 300.0
+    changes_per_s: int = 50
+    changes_burst: int = 200
 
     def __post_init__(self) -> None:
         for entry in fields(self):
-            if entry.name == "results_per_batch" and self.results_per_batch is None:
-                continue
-            _check_above_zero(entry.name, getattr(self, entry.name), may_be_fraction=entry.type == "float")
+            value = getattr(self, entry.name)
+            if value is not None or entry.name != "max_results_per_batch":
+                _check_above_zero(entry.name, value, may_be_fraction=False)
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,7 @@ class QueryDesk:
         return record
 
     def check_length(self, sql: str) -> None:
-        limit = self._options.limits.statement_chars
+        limit = self._options.limits.max_statement_chars
         if len(sql) > limit:
             raise TooLarge(f"the text has {len(sql):,} characters", hint=f"use at most {limit:,}")
 
@@ -95,13 +95,13 @@ class QueryDesk:
             )
 
     def _with_default_limit(self, caller: Caller, options: Mapping[str, Any]) -> Mapping[str, Any]:
-        limit = self._options.limits.results_per_batch
+        limit = self._options.limits.max_results_per_batch
         if limit is None or caller.role.includes(Role.ADMIN):
             return options
         return {RESULTS_LIMIT: limit, **options}
 
     def _check_results_limit(self, caller: Caller, options: Mapping[str, Any]) -> None:
-        limit, given = self._options.limits.results_per_batch, options.get(RESULTS_LIMIT, 0)
+        limit, given = self._options.limits.max_results_per_batch, options.get(RESULTS_LIMIT, 0)
         if limit is None or caller.role.includes(Role.ADMIN) or RESULTS_LIMIT not in options:
             return
         if not isinstance(given, int) or given > limit:

@@ -48,7 +48,7 @@ async def results(
 ) -> Response:
     """A page of committed answers, in the order in which they were committed."""
     is_arrow = _wants_arrow(request.headers.get("accept", ""))
-    most = service.options.limits.rows_per_page
+    most = service.options.limits.max_page_rows
     rows = min(limit or last or (most if is_arrow else _JSON_ROWS), most)
 
     def read() -> tuple[QueryRecord, Page]:
@@ -79,7 +79,7 @@ async def events_of_query(
     """Answers of each committed batch, as server-sent events."""
     record = await run_in_threadpool(service.desk.find, name)
     begin = _begin(service, last_event, from_batch)
-    pace = EventPace(service.options.heartbeat_s, min(rows, service.options.limits.rows_per_event))
+    pace = EventPace(service.options.heartbeat_s, min(rows, service.options.limits.max_event_rows))
     service.slots.check(caller.name)
     events = query_events(service.engine, service.feed, record.id, begin, pace)
     return EventAnswer(events, service.slots, caller.name)
