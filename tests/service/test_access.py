@@ -64,9 +64,9 @@ def test_a_role_below_the_needed_one_is_refused(world, method, path, body, neede
 
 
 def test_a_sink_needs_an_admin_unless_it_is_open(world, join):
-    body = {"sql": join, "name": "q", "options": {"sink": "parquet", "sink.path": "/tmp/x"}}
+    body = {"sql": join, "name": "q", "options": {"sink": "parquet", "sink.path": "/srv/x"}}
     assert world.client(Role.WRITE).post("/v1/queries", json=body).status_code == 403
-    text = f"CREATE CONTINUOUS QUERY q WITH (sink = 'parquet', sink.path = '/tmp/x') AS {join}"
+    text = f"CREATE CONTINUOUS QUERY q WITH (sink = 'parquet', sink.path = '/srv/x') AS {join}"
     assert world.client(Role.WRITE).post("/v1/statements", json={"statement": text}).status_code == 403
     opened = world.client(Role.WRITE, open_sinks=("parquet",))
     assert opened.post("/v1/queries", json=body).status_code in (202, 422)
@@ -78,7 +78,7 @@ def test_whoami(world):
 
 def test_auth_off_is_for_loopback_only(world):
     with pytest.raises(ServiceError, match="without auth"):
-        world.options(auth=False, host="0.0.0.0")
+        world.options(auth=False, host="0.0.0.0")  # noqa: S104 - it is refused
     assert world.client(role=None, auth=False).get("/v1/whoami").json()["name"] == "anonymous"
 
 

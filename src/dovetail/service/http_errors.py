@@ -10,7 +10,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.types import Scope
 
 from dovetail.core.errors import (
@@ -42,9 +42,7 @@ _TEXT_CHARS = 2_000
 """Of an error's texts: some repeat what the client sent."""
 
 
-class JsonAnswer(Response):
-    media_type = "application/json"
-
+class JsonAnswer(JSONResponse):
     def render(self, content: Any) -> bytes:
         return json_bytes(content)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import pyarrow as pa
 from fastapi import APIRouter, Header, Query, Request, Response
@@ -15,7 +15,7 @@ from dovetail.service.events import EventPace, query_events, service_events
 from dovetail.service.http_errors import JsonAnswer
 from dovetail.service.json_rows import json_rows
 from dovetail.service.refusals import BadRequest, NotAcceptable
-from dovetail.service.routes.common import SCHEME, Reader, Served, errors
+from dovetail.service.routes.common import SCHEME, Reader, Served, answers_as, errors
 from dovetail.service.schemas import ResultPage
 from dovetail.service.service import Service
 
@@ -25,9 +25,7 @@ _JSON_ROWS = 1_000
 _MAX_BATCH = 10**10 - 1
 Batch = Annotated[int, Query(ge=0, le=_MAX_BATCH)]
 LastEvent = Annotated[str, Header(alias="Last-Event-ID", pattern=r"^[0-9]{0,10}$")]
-_EVENTS: dict[int | str, dict[str, Any]] = {
-    200: {"content": {"text/event-stream": {}}, "description": "events, until the client or the query ends"}
-}
+_EVENTS = answers_as("text/event-stream")
 
 
 @routes.get(

@@ -33,6 +33,11 @@ def errors(*codes: int) -> dict[int | str, dict[str, Any]]:
     return {code: {"model": ErrorView} for code in (400, 401, 403, 413, 422, 429, 503, *codes)}
 
 
+def answers_as(*kinds: str) -> dict[int | str, dict[str, Any]]:
+    """A route without one schema: what its answers are."""
+    return {200: {"content": {kind: {} for kind in kinds}, "description": "found"}}
+
+
 def service_of(request: Request) -> Service:
     service: Service = request.app.state.service
     return service

@@ -12,7 +12,18 @@ from dovetail.engine.explain import explain_query
 from dovetail.engine.registry import QueryState
 from dovetail.service.http_errors import JsonAnswer
 from dovetail.service.query_desk import QueryDraft
-from dovetail.service.routes.common import SCHEME, Form, Key, Reader, Served, Wait, Writer, errors, note_query
+from dovetail.service.routes.common import (
+    SCHEME,
+    Form,
+    Key,
+    Reader,
+    Served,
+    Wait,
+    Writer,
+    answers_as,
+    errors,
+    note_query,
+)
 from dovetail.service.schemas import NewQuery, OptionChanges, QueryList, QueryText, QueryView, State
 from dovetail.service.service import Service
 
@@ -93,7 +104,11 @@ async def drop_query(
     return note_query(request, await service.settled(record.id, wait), response, 200)
 
 
-@routes.get("/queries/{name}/explain", responses=errors(404))
+@routes.get(
+    "/queries/{name}/explain",
+    responses={**answers_as("text/plain", "application/json"), **errors(404)},
+    response_class=Response,
+)
 async def explain(name: str, service: Served, _caller: Reader, form: Form = "text") -> Response:
     """The query's paths through the shared plan, and with whom it shares them."""
     found = await run_in_threadpool(lambda: explain_query(service.engine, service.desk.find(name).id, form))

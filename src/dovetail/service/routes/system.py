@@ -10,7 +10,7 @@ from starlette.responses import PlainTextResponse
 from dovetail import __version__
 from dovetail.engine.explain import explain_plan
 from dovetail.service.http_errors import JsonAnswer
-from dovetail.service.routes.common import SCHEME, Form, Reader, Served, errors
+from dovetail.service.routes.common import SCHEME, Form, Reader, Served, answers_as, errors
 from dovetail.service.schemas import (
     CallerView,
     HealthView,
@@ -26,7 +26,7 @@ routes = APIRouter(prefix="/v1", tags=["service"], dependencies=[SCHEME])
 unversioned = APIRouter(tags=["service"])
 
 
-@routes.get("/plan", responses=errors())
+@routes.get("/plan", responses={**answers_as("text/plain", "application/json"), **errors()}, response_class=Response)
 async def plan(service: Served, _caller: Reader, form: Form = "text") -> Response:
     """The shared plan of all queries."""
     found = await run_in_threadpool(explain_plan, service.engine, form)
@@ -67,7 +67,9 @@ async def whoami(service: Served, caller: Reader) -> Response:
     return JsonAnswer({"name": caller.name, "role": caller.role.value, "auth": service.options.auth})
 
 
-@unversioned.get("/metrics", responses=errors(), dependencies=[SCHEME])
+@unversioned.get(
+    "/metrics", responses={**answers_as("text/plain"), **errors()}, response_class=Response, dependencies=[SCHEME]
+)
 async def metrics(service: Served, _caller: Reader) -> Response:
     """Figures for Prometheus."""
     return Response(await run_in_threadpool(service.metrics.text), media_type=CONTENT_TYPE_LATEST)
