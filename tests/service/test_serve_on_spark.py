@@ -86,7 +86,7 @@ def serving(spark, files, token=None):
     def run():
         try:
             serve(spark, load_config(files.config), said.append, stop)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - the test shows it
             failures.append(error)
 
     thread = threading.Thread(target=run)
@@ -127,6 +127,7 @@ def test_a_service_is_asked_stopped_and_started_again(spark, tmp_path):
     files = Files(tmp_path)
     with serving(spark, files) as client:
         files.add(1)
+        await_that(lambda: users_of(client, "of_the_file") == [1])
         made = client.post("/v1/queries?wait=60", json={"sql": JOIN, "name": "asked"})
         assert made.status_code == 201, made.text
         with client.stream("GET", "/v1/queries/asked/events") as response:
@@ -148,11 +149,8 @@ def test_a_service_is_asked_stopped_and_started_again(spark, tmp_path):
             "asked": ("running", "first-admin"),
         }
         assert listed["asked"]["created_batch"] == made.json()["created_batch"]
-        assert [stream["name"] for stream in client.get("/v1/streams").json()["streams"]] == [
-            "comments",
-            "ticks",
-            "views",
-        ]
+        streams = [stream["name"] for stream in client.get("/v1/streams").json()["streams"]]
+        assert streams == ["comments", "ticks", "views"]
         with client.stream("GET", "/v1/queries/asked/events", headers={"Last-Event-ID": str(committed)}) as response:
             found = batches_of(response.iter_lines())
             assert sorted(next(found) + next(found)) == [4, 5]
