@@ -307,6 +307,10 @@ class Session:
         """What runs the batches: for programs that serve a session, not for those that use one."""
         return self._engine
 
+    def delivery_of(self, query_id: str) -> Delivery | None:
+        """How far the sink of a query is; None without one."""
+        return self._deliveries.of(query_id)
+
     @property
     def progress(self) -> dict[str, Any] | None:
         """Figures of the last committed batch: per stream, query, store and hop."""

@@ -72,6 +72,15 @@ def test_a_sink_needs_an_admin_unless_it_is_open(world, join):
     assert opened.post("/v1/queries", json=body).status_code in (202, 422)
 
 
+def test_secrets_of_a_sink_are_not_shown(world, client, join):
+    options = {"sink": "kafka", "sink.topic": "t", "sink.kafka.sasl.jaas.config": "pass=hunter2"}
+    assert client.post("/v1/queries", json={"sql": join, "name": "q", "options": options}).status_code == 202
+    for answer in (client.get("/v1/queries"), client.get("/v1/queries/q"), client.get("/v1/queries/q/explain")):
+        assert "hunter2" not in answer.text
+    assert client.get("/v1/queries/q").json()["options"]["sink"]["options"]["topic"] == "t"
+    assert world.session.engine.named("q").options.sink.options["kafka.sasl.jaas.config"] == "pass=hunter2"
+
+
 def test_whoami(world):
     assert world.client(Role.WRITE).get("/v1/whoami").json() == {"name": "write", "role": "write", "auth": True}
 

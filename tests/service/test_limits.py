@@ -25,24 +25,33 @@ def test_a_token_may_have_so_many_queries_and_a_drop_makes_room(world, join):
     assert client.post("/v1/queries", json={"sql": join, "name": "q4"}).status_code == 202
 
 
-def test_a_refused_create_does_not_change_the_owner(world, join):
+def test_a_create_that_makes_nothing_does_not_change_the_owner(world, join):
     world.client(Role.ADMIN).post("/v1/queries", json={"sql": join, "name": "q"})
     writer = world.client(Role.WRITE)
     assert writer.post("/v1/queries", json={"sql": join + " ", "name": "q"}).status_code == 409
+    assert writer.post("/v1/queries", json={"sql": join, "name": "q"}).status_code == 202
     assert writer.get("/v1/queries/q").json()["owner"] == "admin"
 
 
 def test_owners_outlive_the_service_and_a_line_cut_off_by_a_crash(tmp_path):
     path = tmp_path / "service" / "owners.jsonl"
     owners = Owners(path)
-    with owners.creating("q", "alice"):
-        pass
-    with owners.creating("gone", "bob"):
-        pass
+    for name, owner in (("q", "alice"), ("gone", "bob")):
+        with owners.claiming(name, owner):
+            pass
     path.write_text(path.read_text() + '{"query": "ha')
     again = Owners(path)
     again.forget_others(["q"])
     assert (again.of("q"), again.of("gone"), path.read_text().count("\n")) == ("alice", None, 1)
+
+
+def test_of_two_claims_the_one_that_makes_the_query_counts(tmp_path):
+    for winner in ("alice", "bob"):
+        owners = Owners(tmp_path / winner / "owners.jsonl")
+        with owners.claiming("q", "alice") as first, owners.claiming("q", "bob") as second:
+            assert owners.count("bob", []) == 1
+            first.is_kept, second.is_kept = winner == "alice", winner == "bob"
+        assert (owners.of("q"), Owners(tmp_path / winner / "owners.jsonl").of("q")) == (winner, winner)
 
 
 def test_changes_come_at_a_rate(world, join):

@@ -22,6 +22,7 @@ def test_a_create_is_accepted_and_then_in_effect_with_its_batch(world, client, j
         "admin",
     )
     assert query["reads"] == {"a": ["k", "v"], "b": ["k", "v"]}
+    assert query["estimate"]["share_ms"]["value"] >= 0
     assert query["columns"][1] == {"name": "av", "type": "int"}
     world.push()
     query = client.get("/v1/queries/q").json()
@@ -161,6 +162,8 @@ def test_validate_creates_nothing(client, join):
     found = client.post("/v1/validate", json={"sql": "SELECT a.k, b.k FROM a JOIN b ON a.k = b.k"}).json()
     assert found["growing_streams"] == ["a", "b"]
     assert [column["name"] for column in found["columns"]] == ["k", "k_2"]
-    assert client.post("/v1/validate", json={"sql": join}).json()["growing_streams"] == []
+    bounded = client.post("/v1/validate", json={"sql": join}).json()
+    assert bounded["growing_streams"] == []
+    assert bounded["estimate"]["results_a_batch"]["value"] >= 0
     assert client.post("/v1/validate", json={"sql": "SELECT"}).status_code == 422
     assert client.get("/v1/queries").json()["queries"] == []

@@ -112,7 +112,9 @@ def _with_security_headers(send: Send, path: str) -> Send:
 
 
 def _without_port(host: str) -> str:
-    """>>> [_without_port(host) for host in ("localhost:80", "[::1]:80", "::1")]
+    """The name or address in a Host header.
+
+    >>> [_without_port(host) for host in ("localhost:80", "[::1]:80", "::1")]
     ['localhost', '::1', '::1']
     """
     if host.startswith("["):

@@ -21,7 +21,9 @@ def json_bytes(value: Any) -> bytes:
 
 
 def json_rows(table: pa.Table) -> list[dict[str, Any]]:
-    """>>> import decimal
+    """Rows under the names of their columns.
+
+    >>> import decimal
     >>> json_rows(pa.table({"price": [decimal.Decimal("1.50"), None], "x": [1.0, float("nan")]}))
     [{'price': '1.50', 'x': 1.0}, {'price': None, 'x': 'NaN'}]
     """

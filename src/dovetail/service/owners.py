@@ -11,9 +11,20 @@ import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from dovetail.service.private_files import open_private, private_folder, replace_private
+
+
+@dataclass
+class Claim:
+    """`before` is who had the name; the owner stays if `is_kept` still holds in the end."""
+
+    name: str
+    owner: str
+    before: str | None
+    is_kept: bool = True
 
 
 class Owners:
@@ -21,8 +32,8 @@ class Owners:
         private_folder(path.parent)
         self._path = path
         self._lock = threading.Lock()
-        # Apart from the other: a creation may wait for a batch to end, and nobody else should.
-        self._creation = threading.Lock()
+        # Names of queries that are being created: they count before the engine knows them.
+        self._claimed: Counter[str] = Counter()
         self._owner_by_name: dict[str, str | None] = {}
         if path.exists():
             for line in path.read_text(encoding="utf-8").splitlines():
@@ -36,23 +47,29 @@ class Owners:
         with self._lock:
             return self._owner_by_name.get(name)
 
-    def count(self, names: Iterable[str]) -> Counter[str | None]:
+    def count(self, owner: str, names: Iterable[str]) -> int:
+        """How many of these queries are the owner's, those that are being created included."""
         with self._lock:
-            return Counter(self._owner_by_name.get(name) for name in names)
+            return sum(self._owner_by_name.get(name) == owner for name in {*names, *self._claimed})
 
     @contextmanager
-    def creating(self, name: str, owner: str) -> Iterator[None]:
-        """While a query is created; creations come one at a time, and one that fails leaves the owner as it was."""
-        with self._creation:
-            before = self.of(name)
-            if before != owner:
-                self._note(name, owner)
-            try:
-                yield
-            except BaseException:
-                if before != owner:
-                    self._note(name, before)
-                raise
+    def claiming(self, name: str, owner: str) -> Iterator[Claim]:
+        """While a query is created; a creation that fails, or that finds the query there, leaves the owner as it was."""
+        with self._lock:
+            claim = Claim(name, owner, self._owner_by_name.get(name))
+            self._claimed[name] += 1
+            self._note(name, owner)
+        try:
+            yield claim
+        except BaseException:
+            claim.is_kept = False
+            raise
+        finally:
+            with self._lock:
+                self._claimed -= Counter([name])
+                # Whoever claimed the name since has noted himself.
+                if not claim.is_kept and self._owner_by_name.get(name) == owner:
+                    self._note(name, claim.before)
 
     def forget_others(self, names: Iterable[str]) -> None:
         """Keep the lines of these queries only: at the start, so that the file does not grow for ever."""
@@ -62,7 +79,7 @@ class Owners:
             replace_private(self._path, "".join(_line(name, owner) for name, owner in kept.items()))
 
     def _note(self, name: str, owner: str | None) -> None:
-        with self._lock:
+        if self._owner_by_name.get(name) != owner:
             with open_private(self._path, "a") as file:
                 file.write(_line(name, owner))
             self._owner_by_name[name] = owner

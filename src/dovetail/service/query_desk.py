@@ -47,12 +47,14 @@ class QueryDesk:
         self.check_change(caller, draft.options)
         self.check_length(draft.sql)
         name = draft.name or _made_up_name(caller, key)
-        with self._owners.creating(name, caller.name):
-            self._check_count(caller, name)
+        known = self._engine.named(name)
+        with self._owners.claiming(name, caller.name) as claim:
+            self._check_count(caller)
             options = self._with_default_limit(caller, draft.options)
             handle = self._session.create_query(
                 draft.sql, name, replace=draft.may_replace, request=request_of(caller, key), **options
             )
+            claim.is_kept = known is None or known.id != handle.id
         return self._engine.record(handle.id)
 
     def set_options(self, caller: Caller, name: str, given: Mapping[str, Any], key: str) -> QueryRecord:
@@ -107,10 +109,11 @@ class QueryDesk:
         if not isinstance(given, int) or given > limit:
             raise RoleTooLow(f"{RESULTS_LIMIT} is {given}", hint=f"use at most {limit}; an admin may allow more")
 
-    def _check_count(self, caller: Caller, name: str) -> None:
+    def _check_count(self, caller: Caller) -> None:
+        """With the one that is about to be created."""
         live = {record.name for record in self._engine.records() if record.state is not QueryState.DROPPED}
         limit = self._options.limits.queries_per_token
-        if self._owners.count(live - {name})[caller.name] >= limit:
+        if self._owners.count(caller.name, live) > limit:
             raise TooMany(
                 f"token {caller.name!r} has {limit} queries",
                 hint="drop one that is no longer needed",

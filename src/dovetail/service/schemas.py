@@ -76,6 +76,7 @@ class QueryStateView(BaseModel):
     complete_from: int | None
     changed_batch: int | None
     dropped_batch: int | None
+    failed_batch: int | None
     total_rows: int
     committed_batch: int
 
@@ -88,6 +89,8 @@ class QueryView(QueryStateView):
     reads: dict[str, list[str]]
     growing_streams: list[str]
     estimate: dict[str, Any] | None
+    delivered_batch: int | None
+    sink_error: str | None
 
 
 class QueryList(BaseModel):

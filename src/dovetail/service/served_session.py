@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from dovetail.engine.delivery import Delivery
 from dovetail.engine.engine import Engine
 from dovetail.query.stream_spec import StreamSpec
 
@@ -15,6 +16,10 @@ class ServedSession(Protocol):
     def create_query(self, sql: str, name: str, *, replace: bool = False, request: str = "", **options: Any) -> Any: ...
 
     def declare_stream(self, spec: StreamSpec, *, request: str = "") -> None: ...
+
+    def delivery_of(self, query_id: str) -> Delivery | None:
+        """How far the query's sink is; None without one."""
+        ...
 
     def await_termination(self, timeout: float | None = None) -> bool:
         """Until the session ends; raises what stopped it."""

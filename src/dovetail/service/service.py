@@ -101,4 +101,4 @@ class Service:
         return await run_in_threadpool(lambda: self.view(self.engine.record(query_id)))
 
     def view(self, record: QueryRecord) -> QueryView:
-        return query_view(self.engine, self.owners, record)
+        return query_view(self.engine, self.owners, record, self.session.delivery_of(record.id))

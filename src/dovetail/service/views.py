@@ -6,10 +6,13 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from dovetail.engine.delivery import Delivery
 from dovetail.engine.engine import Engine
+from dovetail.engine.query_options import QueryOptions
 from dovetail.engine.registry import QueryRecord
 from dovetail.optimizer.derive_stores import growing_streams
 from dovetail.optimizer.live_query import LiveQuery
+from dovetail.query.hide_secrets import hide_secrets
 from dovetail.query.join_query import JoinQuery
 from dovetail.query.output_names import unique_names
 from dovetail.query.stream import Stream
@@ -23,19 +26,23 @@ def query_state_view(engine: Engine, record: QueryRecord) -> QueryStateView:
     return QueryStateView(**_state_fields(engine, record))
 
 
-def query_view(engine: Engine, owners: Owners, record: QueryRecord) -> QueryView:
-    compiled = engine.compiled(record.id)
+def query_view(engine: Engine, owners: Owners, record: QueryRecord, delivery: Delivery | None) -> QueryView:
+    compiled, estimate = engine.compiled(record.id), engine.estimate_of(record.id)
     return QueryView(
         **_state_fields(engine, record),
         **_compiled_fields(record.name, compiled),
         sql=record.sql,
         owner=owners.of(record.name),
-        options=record.options.to_json(),
+        options=_shown(record.options),
+        estimate=None if estimate is None else estimate.to_json(),
+        delivered_batch=None if delivery is None else delivery.delivered_batch,
+        sink_error=None if delivery is None else delivery.error,
     )
 
 
-def validation_view(compiled: JoinQuery) -> ValidationView:
-    return ValidationView(**_compiled_fields("query", compiled))
+def validation_view(engine: Engine, sql: str) -> ValidationView:
+    estimate = engine.estimate(sql)
+    return ValidationView(**_compiled_fields("query", engine.compile(sql)), estimate=estimate.to_json())
 
 
 def stream_view(stream: Stream) -> StreamView:
@@ -53,6 +60,14 @@ def count_by_state(engine: Engine) -> Mapping[State, int]:
     return dict(counted)
 
 
+def _shown(options: QueryOptions) -> dict[str, Any]:
+    """Whoever may read may not use the sink's passwords."""
+    record = options.to_json()
+    if options.sink is not None:
+        record["sink"] = {"format": options.sink.format, "options": hide_secrets(options.sink.options)}
+    return record
+
+
 def _state_fields(engine: Engine, record: QueryRecord) -> dict[str, Any]:
     return {
         "id": record.id,
@@ -64,6 +79,7 @@ def _state_fields(engine: Engine, record: QueryRecord) -> dict[str, Any]:
         "complete_from": record.complete_from,
         "changed_batch": record.changed_batch,
         "dropped_batch": record.dropped_batch,
+        "failed_batch": record.failed_batch,
         "total_rows": record.total_rows,
         "committed_batch": engine.committed_batch,
     }
@@ -78,5 +94,4 @@ def _compiled_fields(name: str, compiled: JoinQuery) -> dict[str, Any]:
         ],
         "reads": {stream: sorted(columns) for stream, columns in sorted(compiled.read_columns().items())},
         "growing_streams": growing_streams(LiveQuery(name, name, compiled)),
-        "estimate": None,
     }

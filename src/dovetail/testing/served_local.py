@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from dovetail.engine.delivery import Delivery
 from dovetail.engine.engine import Engine
 from dovetail.query.stream_spec import StreamSpec
 from dovetail.testing.local_session import LocalQuery, LocalSession
@@ -33,6 +34,9 @@ class ServedLocalSession:
 
     def declare_stream(self, spec: StreamSpec, *, request: str = "") -> None:
         self.engine.declare_stream(spec, request=request)
+
+    def delivery_of(self, query_id: str) -> Delivery | None:  # noqa: ARG002 - nothing is delivered in-process
+        return None
 
     def push(self, tables: Mapping[str, pa.Table]) -> None:
         self.local.push(tables)

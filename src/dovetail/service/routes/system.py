@@ -37,7 +37,7 @@ async def plan(service: Served, _caller: Reader, form: Form = "text") -> Respons
 async def validate(body: SqlText, service: Served, _caller: Reader) -> ValidationView:
     """What a query would read, answer and keep; nothing is created."""
     service.desk.check_length(body.sql)
-    return await run_in_threadpool(lambda: validation_view(service.engine.compile(body.sql)))
+    return await run_in_threadpool(lambda: validation_view(service.engine, body.sql))
 
 
 @routes.get("/progress", response_model=ProgressView, responses=errors())
