@@ -16,7 +16,7 @@ from rich.text import Text
 from dovetail.core.sparkline import sparkline
 
 HISTORY = 40
-FIXED_LINES = 8
+FIXED_LINES = 6
 """Headlines, heads of tables, the line of what is left out, and one to spare."""
 MAX_STREAMS = 8
 STYLE_BY_STATE = {"running": "green", "quarantined": "bold red", "dropped": "dim"}
