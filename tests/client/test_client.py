@@ -17,6 +17,7 @@ from dovetail.core.errors import QueryError, SqlError, UnknownName
 from dovetail.service.answers import AnswerReader, Page
 from dovetail.service.tokens import Role
 from dovetail.testing.running_service import SEEN_SQL, RunningService, push_seen, running_service, views_and_clicks
+from dovetail.testing.served_local import ServedLocalSession
 
 WITH_UNKNOWN_COLUMN = SEEN_SQL.replace("V.page", "V.pages")
 
@@ -81,6 +82,32 @@ def test_results_longer_than_a_page(client: Client, service: RunningService, mon
 def _pages_of(rows: int) -> Callable[..., Page]:
     whole = AnswerReader.page
     return lambda self, start, limit, to_batch=None: whole(self, start, min(limit, rows), to_batch)
+
+
+class BatchAfterEachPage(httpx.HTTPTransport):
+    def __init__(self, session: ServedLocalSession) -> None:
+        super().__init__()
+        self.session = session
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        answer = super().handle_request(request)
+        if request.url.path.endswith("/results"):
+            push_seen(self.session, range(100, 110))
+        return answer
+
+
+def test_a_result_is_what_was_committed_when_it_was_asked_for(
+    client: Client, service: RunningService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.create_query(SEEN_SQL, "seen")
+    push_seen(service.session, range(20))
+    token = service.token("slow", Role.READ)
+    query = Client(service.url, token, transport=BatchAfterEachPage(service.session)).query("seen")
+    monkeypatch.setattr("dovetail.client.results.JSON_ROWS", 7)
+    assert len(query.rows().rows) == 20
+    monkeypatch.setattr("dovetail.service.answers.AnswerReader.page", _pages_of(7))
+    committed = query.status.total_rows
+    assert query.results().num_rows == committed
 
 
 def test_an_empty_result_has_its_columns(client: Client) -> None:
