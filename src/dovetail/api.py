@@ -30,7 +30,7 @@ from dovetail.optimizer.live_query import LiveQuery
 from dovetail.query.durations import DurationError, parse_duration
 from dovetail.query.stream import Stream
 from dovetail.query.stream_spec import StreamSpec, stream_spec
-from dovetail.runtime.result_batch import ResultBatch, TakeBatch
+from dovetail.runtime.result_batch import ResultBatch, TakeBatch, answers_table
 from dovetail.runtime.spark.open_stream import check_source
 from dovetail.runtime.spark.pipeline import AVAILABLE_NOW, SparkPipeline
 from dovetail.runtime.spark.read_results import read_results
