@@ -26,6 +26,7 @@ STATUS: dict[str, Any] = {
     "complete_from": 0,
     "changed_batch": None,
     "dropped_batch": None,
+    "failed_batch": None,
     "total_rows": 0,
     "owner": None,
     "options": {},
@@ -33,6 +34,8 @@ STATUS: dict[str, Any] = {
     "reads": {"s": ["x"]},
     "growing_streams": [],
     "estimate": None,
+    "delivered_batch": None,
+    "sink_error": None,
     "committed_batch": 4,
 }
 

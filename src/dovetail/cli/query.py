@@ -158,7 +158,12 @@ def print_query(status: QueryStatus) -> None:
         f"  reads: {', '.join(status.reads)}",
     ]
     if status.error:
-        lines.append(f"  error: {status.error}")
+        batch = "" if status.failed_batch is None else f" in batch {status.failed_batch}"
+        lines.append(f"  error{batch}: {status.error}")
+    if status.sink_error:
+        lines.append(f"  its sink fails: {status.sink_error}")
+    elif status.delivered_batch is not None:
+        lines.append(f"  its sink has all up to batch {status.delivered_batch}")
     if status.complete_from is not None:
         lines.append(f"  answers are complete from batch {status.complete_from} on")
     if status.growing_streams:

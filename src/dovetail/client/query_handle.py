@@ -93,6 +93,7 @@ class QueryHandle:
         rows = [
             ("state", status.state),
             ("error", status.error),
+            ("error of the sink", status.sink_error),
             ("answers", status.total_rows),
             ("created in batch", status.created_batch),
             ("complete from batch", status.complete_from),

@@ -31,13 +31,16 @@ class QueryStatus:
     complete_from: int | None
     changed_batch: int | None
     dropped_batch: int | None
+    failed_batch: int | None
     total_rows: int
     owner: str | None
     options: Mapping[str, Any]
     columns: tuple[Column, ...]
     reads: Mapping[str, tuple[str, ...]]
     growing_streams: tuple[str, ...]
-    estimate: Any
+    estimate: Mapping[str, Any] | None
+    delivered_batch: int | None
+    sink_error: str | None
     committed_batch: int
 
     @staticmethod
@@ -70,7 +73,7 @@ class Validation:
     columns: tuple[Column, ...]
     reads: Mapping[str, tuple[str, ...]]
     growing_streams: tuple[str, ...]
-    estimate: Any
+    estimate: Mapping[str, Any] | None
 
     @staticmethod
     def from_json(record: Mapping[str, Any]) -> Validation:

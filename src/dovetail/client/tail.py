@@ -31,6 +31,7 @@ STATE_FIELDS = (
     "complete_from",
     "changed_batch",
     "dropped_batch",
+    "failed_batch",
     "total_rows",
     "committed_batch",
 )
