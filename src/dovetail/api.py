@@ -7,11 +7,12 @@ import uuid
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from pyspark.sql import DataFrame, SparkSession
 
-from dovetail.core.errors import QueryError, SessionError, StreamError
+from dovetail.core.errors import SessionError, StreamError, UnknownQuery
+from dovetail.core.html_table import html_table
 from dovetail.engine.deliveries import Deliveries
 from dovetail.engine.delivery import Delivery
 from dovetail.engine.engine import Engine
@@ -29,7 +30,7 @@ from dovetail.optimizer.live_query import LiveQuery
 from dovetail.query.durations import DurationError, parse_duration
 from dovetail.query.stream import Stream
 from dovetail.query.stream_spec import StreamSpec, stream_spec
-from dovetail.runtime.result_batch import ResultBatch, TakeBatch
+from dovetail.runtime.result_batch import ResultBatch, TakeBatch, answers_table
 from dovetail.runtime.spark.open_stream import check_source
 from dovetail.runtime.spark.pipeline import AVAILABLE_NOW, SparkPipeline
 from dovetail.runtime.spark.read_results import read_results
@@ -37,6 +38,10 @@ from dovetail.runtime.spark.types import stream_columns
 from dovetail.runtime.spark.worker_python import use_own_interpreter
 from dovetail.runtime.spark.write_sink import write_sink
 from dovetail.store.vacuum import VacuumReport, vacuum
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
 
 SINK_PATIENCE_S = 10.0
 """How long a session that stops waits for its sinks."""
@@ -135,6 +140,15 @@ class Query:
         delivery = self._deliveries.of(self.id)
         return delivery is None or delivery.await_delivered(timeout)
 
+    def to_arrow(self) -> pa.Table:
+        """All committed answers so far, read from their files without a Spark job; a repeated name gets a number."""
+        output, files = self._engine.compiled(self.id).output, tuple(self._engine.results(self.id))
+        return answers_table(self._engine.root, output, files, self._engine.options.timezone)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """As `to_arrow`, for pandas."""
+        return self.to_arrow().to_pandas()
+
     @overload
     def explain(self, format: Literal["text"] = "text") -> str: ...
     @overload
@@ -150,6 +164,20 @@ class Query:
     def __repr__(self) -> str:
         status = self.status
         return f"Query({self.name!r}, {status.state}, {status.total_rows} rows)"
+
+    def _repr_html_(self) -> str:
+        status = self.status
+        rows = [
+            ("state", status.state),
+            ("error", status.error),
+            ("answers", status.total_rows),
+            ("created in batch", status.created_batch),
+            ("complete from batch", status.complete_from),
+            ("dropped in batch", status.dropped_batch),
+            ("kept for ever", ", ".join(status.growing_streams) or None),
+            ("SQL", self.sql),
+        ]
+        return html_table(f"Query {self.name}", (), [row for row in rows if row[1] is not None])
 
 
 class Session:
@@ -251,7 +279,7 @@ class Session:
         if found is not None:
             return Query(self._spark, self._engine, self._deliveries, found.id)
         known = ", ".join(sorted({record.name for record in records})) or "none"
-        raise QueryError(f"no query {name!r}", hint=f"queries are: {known}")
+        raise UnknownQuery(f"no query {name!r}", hint=f"queries are: {known}")
 
     @property
     def queries(self) -> list[Query]:
@@ -283,11 +311,14 @@ class Session:
         """Wait until everything that the sources have now is processed and committed."""
         self._pipeline.process_all_available()
 
-    def stop(self) -> None:
+    def stop(self, *, finish_batch: bool = False) -> None:
         """End the session. A batch under way either still commits or runs again after the next start, never both.
 
-        Sinks get some seconds for what is committed; what they do not have then, they get after the next start.
+        With `finish_batch` it commits: the call waits for it. Sinks get some seconds for what is committed; what they
+        do not have then, they get after the next start.
         """
+        if finish_batch:
+            self._pipeline.finish_batch()
         self._pipeline.stop()
         self._is_stopped = True
         self._deliveries.stop(SINK_PATIENCE_S)
@@ -303,6 +334,10 @@ class Session:
     def engine(self) -> Engine:
         """What runs the batches: for programs that serve a session, not for those that use one."""
         return self._engine
+
+    def delivery_of(self, query_id: str) -> Delivery | None:
+        """How far the sink of a query is; None without one."""
+        return self._deliveries.of(query_id)
 
     @property
     def progress(self) -> dict[str, Any] | None:
@@ -320,6 +355,14 @@ class Session:
         «json» gives the same as a dictionary that `json.dumps` takes.
         """
         return explain_plan(self._engine, format)
+
+    def __repr__(self) -> str:
+        return f"Session({str(self._engine.root)!r}, batch {self._engine.committed_batch}, {len(self.queries)} queries)"
+
+    def _repr_html_(self) -> str:
+        states = [query.status for query in self.queries]
+        rows = [(status.name, status.state, status.total_rows, status.complete_from, status.error) for status in states]
+        return html_table(repr(self), ("query", "state", "answers", "complete from batch", "error"), rows)
 
     def vacuum(self, *, dry_run: bool = True, retention: str = "1 hour") -> VacuumReport:
         """Remove files that retries and crashes left behind; a dry run only lists them."""

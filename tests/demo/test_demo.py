@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,18 @@ def temporary_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("demo")
 
 
-def start_demo(temporary_folder: Path) -> subprocess.Popen[str]:
+@pytest.fixture(scope="module")
+def config_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("config")
+
+
+def environment(temporary_folder: Path, config_folder: Path) -> dict[str, str]:
+    given = {name: text for name, text in os.environ.items() if not name.startswith("DOVETAIL_")}
+    own = {"TMPDIR": str(temporary_folder), "XDG_CONFIG_HOME": str(config_folder)}
+    return {**given, **own, "PYTHONPATH": os.pathsep.join(sys.path)}
+
+
+def start_demo(temporary_folder: Path, config_folder: Path) -> subprocess.Popen[str]:
     """A process of its own, because the demo ends its Spark; and a group of its own, as in a terminal."""
     return subprocess.Popen(
         [sys.executable, "-m", "dovetail.cli.main", "demo", "--seconds", str(SECONDS)],
@@ -28,7 +40,7 @@ def start_demo(temporary_folder: Path) -> subprocess.Popen[str]:
         stderr=subprocess.STDOUT,
         text=True,
         cwd=temporary_folder,
-        env={**os.environ, "TMPDIR": str(temporary_folder), "PYTHONPATH": os.pathsep.join(sys.path)},
+        env=environment(temporary_folder, config_folder),
         start_new_session=True,
     )
 
@@ -54,10 +66,55 @@ def is_group_gone(group: int) -> bool:
     return False
 
 
+@dataclass(frozen=True)
+class Watched:
+    """What a short demo printed, and what the commands that it names printed in a second terminal meanwhile."""
+
+    demo: str
+    created: str
+    tailed: str
+    dropped: str
+
+
 @pytest.fixture(scope="module")
-def output(temporary_folder: Path) -> str:
-    """What a short demo prints when nobody watches."""
-    return end_of(start_demo(temporary_folder))
+def watched(temporary_folder: Path, config_folder: Path) -> Watched:
+    demo = start_demo(temporary_folder, config_folder)
+    answers = []
+    try:
+        create, tail = invited_commands(demo)
+        for command in (create, f"{tail} --limit 5", tail.replace("query tail", "query drop")):
+            terminal = subprocess.run(
+                ["/bin/sh", "-c", command],
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=END_TIMEOUT_S,
+                env=environment(temporary_folder, config_folder),
+            )
+            assert terminal.returncode == 0, terminal.stderr
+            answers.append(terminal.stdout)
+    except BaseException:
+        # With a query of a visitor the demo would go on.
+        os.killpg(demo.pid, signal.SIGKILL)
+        raise
+    return Watched(end_of(demo), *answers)
+
+
+def invited_commands(demo: subprocess.Popen[str]) -> tuple[str, str]:
+    assert demo.stdout is not None
+    while "in a second terminal" not in (line := demo.stdout.readline()):
+        assert line, "the demo ended too early"
+    text = ""
+    while "query tail" not in text:
+        text += demo.stdout.readline()
+    create, tail = text.split(" query tail ")
+    *create_lines, command = create.splitlines()
+    return "\n".join(create_lines).strip(), f"{command.strip()} query tail {tail.strip()}"
+
+
+@pytest.fixture(scope="module")
+def output(watched: Watched) -> str:
+    return watched.demo
 
 
 @pytest.mark.spark
@@ -69,7 +126,7 @@ def test_each_demo_query_gives_results(output: str, query: str) -> None:
 
 @pytest.mark.spark
 def test_queries_are_created_and_dropped_while_the_demo_runs(output: str) -> None:
-    changes = re.findall(r"(\d+\.\d) s +(Q\d) (created|dropped)", output)
+    changes = re.findall(r"(\d+\.\d) s +(Q\d) (created|dropped):", output)
     assert [(query, change) for _, query, change in changes] == [
         ("Q1", "created"),
         ("Q2", "created"),
@@ -80,19 +137,34 @@ def test_queries_are_created_and_dropped_while_the_demo_runs(output: str) -> Non
 
 
 @pytest.mark.spark
-def test_the_demo_leaves_no_files_behind(output: str, temporary_folder: Path) -> None:
+def test_a_second_terminal_asks_a_question_of_its_own(watched: Watched) -> None:
+    assert "mine is accepted" in watched.created
+    head, *rows = watched.tailed.splitlines()
+    assert (head.split(), len(rows)) == (["usr_id", "vid", "comment"], 5)
+    assert all("love it" in row for row in rows)
+    assert "mine is dropped" in watched.dropped
+    assert "mine created from outside" in watched.demo
+    assert re.search(r"mine asked from outside: [\d,]+ results", watched.demo)
+
+
+@pytest.mark.spark
+def test_the_demo_leaves_no_files_behind(output: str, temporary_folder: Path, config_folder: Path) -> None:
     assert output
     assert [path.name for path in temporary_folder.iterdir()] == []
+    assert [path for path in config_folder.rglob("*") if path.is_file()] == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("moment", ["Starting Spark", "Waiting for", "Q1 created"])
 def test_ctrl_c_ends_the_demo_at_any_moment_and_leaves_nothing_behind(tmp_path: Path, moment: str) -> None:
-    demo = start_demo(tmp_path)
+    for name in ("tmp", "config"):
+        (tmp_path / name).mkdir()
+    demo = start_demo(tmp_path / "tmp", tmp_path / "config")
     assert demo.stdout is not None
     while moment not in (line := demo.stdout.readline()):
         assert line, "the demo ended too early"
     os.killpg(demo.pid, signal.SIGINT)
     end_of(demo)
-    assert [path.name for path in tmp_path.iterdir()] == []
+    assert list((tmp_path / "tmp").iterdir()) == []
+    assert [path for path in (tmp_path / "config").rglob("*") if path.is_file()] == []
     assert is_group_gone(demo.pid)

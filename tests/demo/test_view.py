@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 import pytest
 from rich.console import Console
 
 from dovetail.demo.figures import Figures
+from dovetail.demo.invitation import EXAMPLE_SQL, invitation
 from dovetail.demo.queries import QUERIES
 from dovetail.demo.streams import STREAMS
 from dovetail.demo.view import plain_line, screen
@@ -91,3 +93,61 @@ def test_plain_line_names_only_queries_that_exist() -> None:
     line = plain_line(shown, 1.0)
     assert "Q1 10" in line
     assert "Q2" not in line
+
+
+def with_visitor(name: str, batch_id: int, total: int, state: str = "running") -> dict[str, Any]:
+    own = {"name": name, "state": state, "numOutputRows": 5, "totalOutputRows": total}
+    base = progress(batch_id, 0)
+    return {**base, "queries": [*base["queries"], own]}
+
+
+def test_a_query_from_outside_is_shown_beside_the_others() -> None:
+    shown = figures()
+    shown.read(with_visitor("mine", 0, 7), 1.0)
+    assert (shown.visitors, shown.has_visitors) == (["mine"], True)
+    console = Console(width=100)
+    with console.capture() as capture:
+        console.print(screen(shown, 1.0, 60.0, height=40))
+    assert [line.split()[0] for line in capture.get().splitlines() if "asked from outside" in line] == ["mine"]
+    assert "mine created from outside" in [text for _, text in shown.events]
+    assert "mine 7" in plain_line(shown, 1.0)
+
+
+def test_a_visitor_that_was_dropped_keeps_nobody_waiting() -> None:
+    shown = figures()
+    shown.read(with_visitor("mine", 0, 7), 1.0)
+    shown.read(with_visitor("mine", 1, 7, state="dropped"), 2.0)
+    assert not shown.has_visitors
+    shown.read(with_visitor("other", 2, 1), 3.0)
+    shown.read(progress(3, 0), 4.0)
+    assert not shown.has_visitors
+
+
+def test_a_query_that_is_created_again_counts_from_nothing() -> None:
+    shown = figures()
+    shown.read(with_visitor("mine", 0, 700), 1.0)
+    shown.read(with_visitor("mine", 1, 3), 2.0)
+    assert shown.by_query["mine"].total == 3
+
+
+@pytest.mark.parametrize("height", [24, 31, 32, 50])
+def test_screen_with_visitors_and_invitation_fits_the_terminal(height: int) -> None:
+    shown = figures()
+    invited = screen_lines(shown, height)
+    for number in range(5):
+        shown.read(with_visitor(f"visitor_with_a_long_name_{number}", number, 1), float(number))
+    assert max(len(invited), len(screen_lines(shown, height))) <= height - 1
+    assert "second terminal" in "".join(invited)
+
+
+def screen_lines(shown: Figures, height: int) -> list[str]:
+    console = Console(width=80)
+    with console.capture() as capture:
+        console.print(screen(shown, 1.0, 60.0, height=height, invitation=invitation()))
+    return capture.get().splitlines()
+
+
+def test_the_invitation_is_a_command_that_a_shell_reads_as_one() -> None:
+    text = "\n".join(invitation()[1:-1])
+    assert shlex.split(text)[-3:-1] == ["create", "mine"]
+    assert shlex.split(text)[-1].split() == " ".join(EXAMPLE_SQL).split()

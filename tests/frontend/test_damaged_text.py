@@ -89,3 +89,18 @@ def test_damaged_text_compiles_or_is_refused_with_a_place(text):
 @pytest.mark.parametrize("text", TEXTS[:4])
 def test_the_texts_compile_undamaged(text):
     assert 2 <= len(compile_sql(text, STREAMS).relations) <= 5
+
+
+@pytest.mark.parametrize(
+    ("lead", "piece", "end"),
+    [
+        ("SELECT a.x FROM a JOIN b ON a.k = b.k WHERE a.x = 0", " AND a.x <> 1", ""),
+        ("SELECT a.x FROM a JOIN b ON a.k = b.k WHERE a.x = 0", " OR a.x = 1", ""),
+        ("SELECT a.x", " + 1", " AS y FROM a JOIN b ON a.k = b.k"),
+    ],
+)
+def test_a_text_that_later_steps_could_not_recurse_into_is_refused(lead, piece, end):
+    assert refusal_of(lead + piece * 100 + end) is None
+    refusal = refusal_of(lead + piece * 250 + end)
+    assert "inside each other" in refusal.what
+    assert refusal.where

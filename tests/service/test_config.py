@@ -9,7 +9,8 @@ import pytest
 from dovetail.core.errors import ConfigError
 from dovetail.query.stream_spec import StreamSpec
 from dovetail.query.types import BIGINT, STRING, TIMESTAMP, SqlType
-from dovetail.service.config import SESSION_KEYS, Auth, Limits, Listen, QueryConfig, ServiceConfig, load_config
+from dovetail.service.config import SESSION_KEYS, Auth, Listen, QueryConfig, ServiceConfig, load_config
+from dovetail.service.options import Limits
 
 DOCS = Path(__file__).parent.parent.parent / "docs" / "configuration.md"
 EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "serve.yaml"
@@ -53,7 +54,7 @@ def test_the_docs_name_every_key() -> None:
 def test_a_checkpoint_folder_is_enough(file: ConfigFile, tmp_path: Path) -> None:
     config = file.load("checkpoint_dir: here")
     assert config == ServiceConfig(tmp_path / "here")
-    assert (config.listen, config.auth, config.limits) == (Listen("127.0.0.1", 8321), Auth(True), Limits())
+    assert (config.listen, config.auth, config.limits) == (Listen("127.0.0.1", 8642), Auth(True), Limits())
 
 
 def test_everything_is_read(file: ConfigFile, tmp_path: Path) -> None:

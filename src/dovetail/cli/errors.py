@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from dovetail.core.errors import DovetailError
+from dovetail.core.plain_text import plain_text
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -23,7 +24,8 @@ def show_errors(command: Callable[P, R]) -> Callable[P, R]:
         try:
             return command(*args, **kwargs)
         except DovetailError as error:
-            Console(stderr=True).print(f"dovetail: {error}", markup=False, highlight=False, style="red")
+            text = plain_text(f"dovetail: {error}")
+            Console(stderr=True).print(text, markup=False, highlight=False, style="red", soft_wrap=True)
             raise typer.Exit(1) from None
 
     return shown

@@ -7,6 +7,12 @@ import typer
 from dovetail.cli.bench import bench
 from dovetail.cli.calibrate import calibrate
 from dovetail.cli.demo import demo
+from dovetail.cli.query import query
+from dovetail.cli.serve import serve
+from dovetail.cli.sql import sql
+from dovetail.cli.stream import stream
+from dovetail.cli.token import token
+from dovetail.cli.top import top
 
 app = typer.Typer(
     name="dovetail",
@@ -18,6 +24,12 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(bench)
 app.command()(calibrate)
+app.command()(serve)
+app.add_typer(token)
+app.add_typer(query)
+app.add_typer(stream)
+app.command()(sql)
+app.command()(top)
 
 if __name__ == "__main__":
     app()

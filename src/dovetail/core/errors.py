@@ -69,6 +69,22 @@ class SinkError(DovetailError):
     """Answers that a sink did not take."""
 
 
+class UnknownQuery(QueryError):
+    """No query has this name or id."""
+
+
+class QueryExists(QueryError):
+    """The name belongs to another query."""
+
+
+class QueryDropped(QueryError):
+    """The query is dropped, and what was asked needs a live one."""
+
+
+class RequestReused(QueryError):
+    """The id of this request stands for another one."""
+
+
 class StreamError(DovetailError):
     """A stream that cannot be registered or used."""
 
@@ -87,6 +103,10 @@ class CheckpointLocked(SessionError):
 
 class CheckpointVersionMismatch(SessionError):
     """The checkpoint was written by a version with another layout."""
+
+
+class ServiceError(DovetailError):
+    """The service cannot be set up or started as it is asked to."""
 
 
 class StoreError(DovetailError):

@@ -83,13 +83,7 @@ class Figures:
             self.by_stream[stream["name"]].add(stream["numInputRows"], since_last_s)
             self.late_rows += stream["lateRows"]
         for query in progress["queries"]:
-            series = self.by_query[query["name"]]
-            had_results = series.total > 0
-            # From the total, because a batch that came and went between two looks would be missed otherwise.
-            series.add(query["totalOutputRows"] - series.total, since_last_s)
-            self.state_by_query[query["name"]] = query["state"]
-            if series.total and not had_results:
-                self.note(elapsed_s, f"{query['name']} has its first results")
+            self._read_query(query, since_last_s, elapsed_s)
         listed = {query["name"] for query in progress["queries"]}
         for name, state in self.state_by_query.items():
             # Progress names a dropped query only once, in a batch that nobody may have looked at.
@@ -98,6 +92,21 @@ class Figures:
         self.shared_parts = (*_stores(progress), *_steps(progress))
         self._note_placed_queries(elapsed_s)
         return True
+
+    def _read_query(self, query: dict[str, Any], since_last_s: float | None, elapsed_s: float) -> None:
+        name, total = query["name"], query["totalOutputRows"]
+        if name not in self.by_query:
+            self.note(elapsed_s, f"{name} created from outside")
+        if name not in self.by_query or total < self.by_query[name].total:
+            # One that was replaced, or dropped and created again, counts from nothing.
+            self.by_query[name] = Series()
+        series = self.by_query[name]
+        had_results = series.total > 0
+        # From the total, because a batch that came and went between two looks would be missed otherwise.
+        series.add(total - series.total, since_last_s)
+        self.state_by_query[name] = query["state"]
+        if series.total and not had_results:
+            self.note(elapsed_s, f"{name} has its first results")
 
     def _note_placed_queries(self, elapsed_s: float) -> None:
         """Say once for each query how much of what it needs was there already."""
@@ -110,6 +119,15 @@ class Figures:
                 what = f"{len(shared)} of its {len(used)} stores and steps"
                 self.note(elapsed_s, f"{query} shares {what} with {' and '.join(others)}")
         self._placed_queries |= placed
+
+    @property
+    def visitors(self) -> list[str]:
+        """Queries that somebody created through the service, the oldest first."""
+        return [name for name in self.by_query if name not in self.query_names]
+
+    @property
+    def has_visitors(self) -> bool:
+        return any(self.state_by_query[name] != "dropped" for name in self.visitors)
 
     @property
     def input_rows_per_s(self) -> float:

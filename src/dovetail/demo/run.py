@@ -13,10 +13,13 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
+from rich.text import Text
 
 from dovetail import Query, Session
 from dovetail.core.errors import DovetailError
 from dovetail.demo.figures import Figures
+from dovetail.demo.invitation import invitation
+from dovetail.demo.live_service import live_service
 from dovetail.demo.queries import Q1, QUERIES, DemoQuery
 from dovetail.demo.script import ACTS, Act
 from dovetail.demo.stop_request import StopRequest
@@ -97,6 +100,7 @@ class _Show:
 
     def __post_init__(self) -> None:
         self.figures = Figures([stream.name for stream in STREAMS], [query.name for query in QUERIES])
+        self.invitation = invitation()
         self.session = Session(self.spark, str(self.folder / "checkpoint"))
 
     @property
@@ -109,11 +113,12 @@ class _Show:
                 self.session.create_stream(stream.name, stream.load(self.spark), event_time="ts", lateness=LATENESS)
             self._create(Q1)
             self.session.start(trigger=TRIGGER)
-            self._wait_for_rows()
-            if self.options.is_plain or not self.console.is_terminal:
-                self._play_lines()
-            else:
-                self._play_screen()
+            with live_service(self.session, self.folder / "service"):
+                self._wait_for_rows()
+                if self.options.is_plain or not self.console.is_terminal:
+                    self._play_lines()
+                else:
+                    self._play_screen()
             self._show_results()
         finally:
             self.session.stop()
@@ -133,10 +138,12 @@ class _Show:
         with Live(console=self.console, auto_refresh=False, screen=False, vertical_overflow="crop") as live:
             for _ in self._looks():
                 live.update(
-                    screen(self.figures, self.elapsed_s, self.options.seconds, self.console.height), refresh=True
+                    screen(self.figures, self.elapsed_s, self.options.seconds, self.console.height, self.invitation),
+                    refresh=True,
                 )
 
     def _play_lines(self) -> None:
+        self._line("\n".join(self.invitation))
         shown_events, next_line_s = 0, PLAIN_LINE_EVERY_S
         for _ in self._looks():
             for event_s, text in self.figures.events[shown_events:]:
@@ -150,9 +157,12 @@ class _Show:
         self.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def _looks(self) -> Iterator[None]:
-        """Yields whenever the screen may have changed, until the time is up or Ctrl-C was pressed."""
+        """Yields whenever the screen may have changed, until the time is up or Ctrl-C was pressed.
+
+        Whoever asked a question from outside is not left alone: the demo goes on until it is dropped.
+        """
         acts = list(ACTS)
-        while self.elapsed_s < self.options.seconds and not self.stop.is_made:
+        while (self.elapsed_s < self.options.seconds or self.figures.has_visitors) and not self.stop.is_made:
             while acts and self.elapsed_s >= acts[0].at_share * self.options.seconds:
                 self._perform(acts.pop(0))
             self.figures.read(self.session.progress, self.elapsed_s)
@@ -171,18 +181,20 @@ class _Show:
         self.figures.note(self.elapsed_s, f"{query.name} created: {query.about}, {query.join}")
 
     def _show_results(self) -> None:
-        for query in QUERIES:
-            if query.name in self.query_by_name:
-                total = self.query_by_name[query.name].status.total_rows
-                self.console.print(f"\n{query.name} {query.about}: {total:,} results", style="bold", highlight=False)
-                self.console.print(self._sample(query))
+        about_by_query = {query.name: query.about for query in QUERIES if query.name in self.query_by_name}
+        for name, about in (about_by_query | dict.fromkeys(self.figures.visitors, "asked from outside")).items():
+            query = self.session.query(name)
+            total = query.status.total_rows
+            self.console.print(f"\n{name} {about}: {total:,} results", style="bold", highlight=False)
+            self.console.print(_sample(query))
         self._line("\nNext: README.md shows the same from Python; `make bench` compares with Spark's own joins.")
 
-    def _sample(self, query: DemoQuery) -> Table:
-        results = self.query_by_name[query.name].results()
-        table = Table(box=None, pad_edge=False)
-        for column in results.columns:
-            table.add_column(column, header_style="dim")
-        for row in results.limit(SAMPLE_ROWS).collect():
-            table.add_row(*(str(value) for value in row))
-        return table
+
+def _sample(query: Query) -> Table:
+    results = query.to_arrow()
+    table = Table(box=None, pad_edge=False)
+    for column in results.column_names:
+        table.add_column(column, header_style="dim")
+    for row in results.slice(0, SAMPLE_ROWS).to_pylist():
+        table.add_row(*(Text(str(value)) for value in row.values()))
+    return table

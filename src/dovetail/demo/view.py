@@ -9,11 +9,16 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from dovetail.core.sparkline import sparkline
 from dovetail.demo.figures import Figures
 from dovetail.demo.queries import QUERIES
 from dovetail.demo.streams import STREAMS
 
 COLOR_BY_QUERY = {"Q1": "cyan", "Q2": "magenta", "Q3": "yellow"}
+VISITOR_COLOR = "green"
+MAX_VISITORS = 3
+VISITOR_WIDTH = 8
+"""Of a visitor's name at the head of a column."""
 STYLE_BY_STATE = {"running": "green", "dropped": "dim", "waiting": "dim", "quarantined": "bold red"}
 MAX_EVENTS = 8
 MIN_EVENTS = 2
@@ -22,36 +27,33 @@ FIXED_LINES = 21
 SMALL_HEIGHT = 32
 """Below this, the streams share one line."""
 SMALL_FIXED_LINES = 15
-
 BAR_COUNT = 16
-_BARS = "▁▂▃▄▅▆▇█"
 
 
-def sparkline(values: Sequence[float], width: int) -> str:
-    """The latest values as bars, scaled to their maximum.
+def screen(
+    figures: Figures, elapsed_s: float, seconds: float, height: int, invitation: Sequence[str] = ()
+) -> RenderableType:
+    """All figures, on as many lines as the terminal has: a small one shows fewer events, then fewer parts.
 
-    >>> sparkline([0, 5, 10], 4)
-    '▁▅█'
+    `invitation` are the lines that tell what to type in a second terminal, until somebody has.
     """
-    latest = list(values)[-width:]
-    top = max(latest, default=0.0)
-    if top <= 0:
-        return _BARS[0] * len(latest)
-    return "".join(_BARS[min(int(value / top * len(_BARS)), len(_BARS) - 1)] for value in latest)
-
-
-def screen(figures: Figures, elapsed_s: float, seconds: float, height: int) -> RenderableType:
-    """All figures, on as many lines as the terminal has: a small one shows fewer events, then fewer parts."""
+    visitors = figures.visitors[-MAX_VISITORS:]
+    invitation = () if visitors else invitation
     is_small = height < SMALL_HEIGHT
-    room = max(height - (SMALL_FIXED_LINES if is_small else FIXED_LINES), 0)
+    fixed_lines = (SMALL_FIXED_LINES if is_small else FIXED_LINES) + len(visitors) + len(invitation)
+    room = max(height - fixed_lines, 0)
     event_count = min(max(room - len(figures.shared_parts), MIN_EVENTS), MAX_EVENTS)
     return Group(
         _headline(figures, elapsed_s, seconds),
         _streams_line(figures) if is_small else _streams(figures),
-        _queries(figures),
-        _shared(figures, part_count=max(room - event_count, 1)),
+        _queries(figures, visitors),
+        _shared(figures, visitors, part_count=max(room - event_count, 1)),
         _events(figures, event_count),
-        Text("Ctrl-C ends the demo", style="dim"),
+        *(Text(line, no_wrap=True, overflow="ignore") for line in invitation),
+        Text(
+            "The demo goes on while your query runs; Ctrl-C ends it" if elapsed_s > seconds else "Ctrl-C ends the demo",
+            style="dim",
+        ),
     )
 
 
@@ -95,16 +97,17 @@ def _streams_line(figures: Figures) -> Text:
     return Text("  ".join(rates), style="dim", no_wrap=True, overflow="ellipsis")
 
 
-def _queries(figures: Figures) -> Table:
+def _queries(figures: Figures, visitors: Sequence[str]) -> Table:
     table = _table("\nQueries", "", "", "", "", "results/s", "", "results", wide=1)
-    for query in QUERIES:
-        series, state = figures.by_query[query.name], figures.state_by_query[query.name]
-        color = COLOR_BY_QUERY[query.name]
+    shown = [(query.name, query.about, query.join) for query in QUERIES]
+    for name, about, join in (*shown, *((name, "asked from outside", "") for name in visitors)):
+        series, state = figures.by_query[name], figures.state_by_query[name]
+        color = COLOR_BY_QUERY.get(name, VISITOR_COLOR)
         rate = f"{series.rate_per_s:,.0f}" if state == "running" else "-"
         table.add_row(
-            Text(query.name, f"bold {color}"),
-            query.about,
-            Text(query.join, "dim"),
+            Text(_short(name), f"bold {color}"),
+            about,
+            Text(join, "dim"),
             Text(state, STYLE_BY_STATE.get(state, "")),
             rate,
             Text(f"{sparkline(series.rates, BAR_COUNT):{BAR_COUNT}}", color),
@@ -113,15 +116,20 @@ def _queries(figures: Figures) -> Table:
     return table
 
 
-def _shared(figures: Figures, part_count: int) -> Table:
-    table = _table("\nOne shared plan: who uses what", "", "", "rows", *(f"{query.name} " for query in QUERIES), wide=1)
+def _shared(figures: Figures, visitors: Sequence[str], part_count: int) -> Table:
+    names = [*(query.name for query in QUERIES), *visitors]
+    table = _table("\nOne shared plan: who uses what", "", "", "rows", *(f"{_short(name)} " for name in names), wide=1)
     for part in figures.shared_parts[:part_count]:
         dots = [
-            Text("●", COLOR_BY_QUERY[query.name]) if query.name in part.queries else Text("·", "dim")
-            for query in QUERIES
+            Text("●", COLOR_BY_QUERY.get(name, VISITOR_COLOR)) if name in part.queries else Text("·", "dim")
+            for name in names
         ]
         table.add_row(Text(part.kind, "dim"), part.name, f"{part.rows:,}", *dots)
     return table
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= VISITOR_WIDTH else f"{name[: VISITOR_WIDTH - 1]}…"
 
 
 def _events(figures: Figures, event_count: int) -> Panel:

@@ -15,7 +15,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from dovetail.core.errors import QueryError
+from dovetail.core.errors import RequestReused
 
 REQUESTS_REMEMBERED = 10_000
 """How many applied entries are kept, so that a late retry still finds what became of its request."""
@@ -90,7 +90,7 @@ class Changelog:
         """The entry that the same request made before; an id that stands for another request is an error."""
         known = self.of_request(change.request)
         if known is not None and not known.asks_the_same(change):
-            raise QueryError(
+            raise RequestReused(
                 f"request {change.request!r} was used before for another change ({known.action.value} {known.name})",
                 hint="give every request an id of its own, e.g. a UUID",
             )

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dovetail.core.errors import QueryError, StreamError
+from dovetail.core.errors import QueryDropped, QueryError, QueryExists, StreamError
 from dovetail.engine.changelog import Action, Change, Changelog
 from dovetail.engine.coverage import complete_from
 from dovetail.engine.options import EngineOptions
@@ -75,7 +75,7 @@ class ControlPlane:
             return known
         if known is not None and not may_replace:
             what = "text" if known.sql != sql else "options"
-            raise QueryError(
+            raise QueryExists(
                 f"query {name!r} exists already with another {what}",
                 hint="replace it (CREATE OR REPLACE, replace=True), drop it first, or choose another name",
             )
@@ -105,7 +105,7 @@ class ControlPlane:
         change = Change(0, Action.SET, record.id, record.name, options=options.to_json(), request=request)
         if self._changelog.requested(change) is None and record.options != options:
             if record.state is QueryState.DROPPED:
-                raise QueryError(f"query {record.name!r} is dropped", hint="create it anew with these options")
+                raise QueryDropped(f"query {record.name!r} is dropped", hint="create it anew with these options")
             self._changelog.append(change)
         return self.registry(state)[query_id]
 

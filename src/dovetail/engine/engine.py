@@ -401,14 +401,14 @@ class Engine:
     def await_effect(self, query_id: str, timeout_s: float | None = None) -> QueryRecord:
         """Until no change of the query is pending, or the time is up; the query as it stands then."""
         with self._lock:
-            accepted = self._registry()
-
-            def is_in_effect() -> bool:
-                return self._state.registry.by_id.get(query_id) == self._registry().by_id.get(query_id)
-
-            accepted[query_id]
-            self._committed.wait_for(is_in_effect, timeout_s)
+            self.record(query_id)
+            self._committed.wait_for(lambda: self.is_in_effect(query_id), timeout_s)
             return self.record(query_id)
+
+    def is_in_effect(self, query_id: str) -> bool:
+        """Whether no change of the query waits for a batch."""
+        with self._lock:
+            return self._state.registry.by_id.get(query_id) == self._registry().by_id.get(query_id)
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Have `listener` called after every commit, in the batch's thread; the answer ends it."""

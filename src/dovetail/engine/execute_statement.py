@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
-from dovetail.core.errors import QueryError, SqlError
+from dovetail.core.errors import SqlError, UnknownQuery
 from dovetail.engine.changelog import Action
 from dovetail.engine.engine import Engine
 from dovetail.engine.explain import explain_preview, explain_query
@@ -143,11 +143,11 @@ class StatementRunner:
             self._engine.compile(select.placed)
             raise
 
-    def _unknown(self, name: str) -> QueryError:
+    def _unknown(self, name: str) -> UnknownQuery:
         names = sorted(record.name for record in self._engine.records() if record.state is not QueryState.DROPPED)
         listed = ", ".join(names[:NAMES_LISTED]) or "none"
         more = f" and {len(names) - NAMES_LISTED} more (SHOW QUERIES)" if len(names) > NAMES_LISTED else ""
-        return QueryError(f"no query {name!r}", hint=f"queries are: {listed}{more}")
+        return UnknownQuery(f"no query {name!r}", hint=f"queries are: {listed}{more}")
 
 
 def _about(kind: StatementKind, record: QueryRecord, message: str) -> StatementResult:

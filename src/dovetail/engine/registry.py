@@ -9,7 +9,7 @@ from enum import Enum
 from functools import cached_property
 from typing import Any
 
-from dovetail.core.errors import QueryError
+from dovetail.core.errors import QueryError, UnknownQuery
 from dovetail.engine.changelog import Action, Change
 from dovetail.engine.query_options import QueryOptions
 
@@ -87,7 +87,7 @@ class Registry:
         try:
             return self.by_id[query_id]
         except KeyError:
-            raise QueryError(f"no query {query_id!r}") from None
+            raise UnknownQuery(f"no query {query_id!r}") from None
 
     def named(self, name: str) -> QueryRecord | None:
         """The query that has this name now: any that is not dropped."""

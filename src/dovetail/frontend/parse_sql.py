@@ -149,6 +149,7 @@ def misplaced_within(source: SourceText, offset: int) -> UnsupportedSql:
 
 
 _DIALECT = DovetailSpark()
+MAX_DEPTH = 128
 
 
 def parse_sql(text: str) -> exp.Select:
@@ -171,7 +172,22 @@ def parse_sql(text: str) -> exp.Select:
     statement = statements[0]
     if not isinstance(statement, exp.Select):
         raise refuse_statement(statement, source)
+    _refuse_depth(statement, source)
     return statement
+
+
+def _refuse_depth(statement: exp.Select, source: SourceText) -> None:
+    """Later steps recurse, also in the middle of a batch, where a text that is too deep would fail all queries."""
+    level: list[exp.Expr] = [statement]
+    for _ in range(MAX_DEPTH):
+        level = [child for node in level for child in node.iter_expressions()]
+        if not level:
+            return
+    raise UnsupportedSql(
+        f"more than {MAX_DEPTH} operators, parentheses or ANDs inside each other",
+        where=source.where(level[0]),
+        hint="write IN (...) in place of many ORs, or make several queries of it",
+    )
 
 
 def _mark_within(tokens: list[Token], source: SourceText) -> list[Token]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from dovetail.core.errors import StreamError
 from dovetail.query.durations import DurationError, parse_duration
+from dovetail.query.hide_secrets import hide_secrets
 from dovetail.query.stream import Stream
 from dovetail.query.types import BIGINT, COLUMN_TYPES, INT, STRING, TIMESTAMP, SqlType, parse_column_type
 
@@ -30,12 +31,10 @@ KAFKA_META_COLUMNS: Columns = (
 NO_LATENESS = "0 seconds"
 OWN_KEYS = ("format", "event_time", "lateness")
 VALUE_FORMAT = "value_format"
-HIDDEN = "***"
 
 # Spark names sources in its checkpoint by the same word, and takes no other letters.
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}\Z")
 _FORMAT = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,199}\Z")
-_SECRET = re.compile(r"password|passwd|secret|token|credential|jaas|access.?key|account.?key", re.IGNORECASE)
 _TOPIC_KEYS = ("subscribe", "subscribepattern", "assign")
 
 
@@ -92,7 +91,7 @@ class StreamSpec:
     @property
     def shown_options(self) -> dict[str, str]:
         """The options without what looks like a secret, for people and logs."""
-        return {key: HIDDEN if _SECRET.search(key) else value for key, value in self.options.items()}
+        return hide_secrets(self.options)
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self) | {"columns": [[name, str(sql_type)] for name, sql_type in self.columns]}

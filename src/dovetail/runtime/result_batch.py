@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from dovetail.kernels.arrow_types import arrow_type
 from dovetail.query.join_query import OutputColumn
-from dovetail.query.output_names import unique_names
 from dovetail.store.manifest import ResultFile
+from dovetail.store.read_answers import answer_schema, read_answers
 
 TakeBatch = Callable[[pa.Table, int], object]
 """A user's function: the answers of a batch, and its number."""
@@ -36,9 +34,4 @@ def answers_table(
     root: Path, output: tuple[OutputColumn, ...], files: tuple[ResultFile, ...], timezone: str
 ) -> pa.Table:
     """Answers as one table, in the order of files and rows."""
-    names = unique_names([column.name for column in output])
-    schema = pa.schema(
-        [(unique, arrow_type(column.type, timezone)) for unique, column in zip(names, output, strict=True)]
-    )
-    tables = [pq.read_table(root / file.path) for file in files]
-    return pa.concat_tables([schema.empty_table(), *(table.cast(schema) for table in tables)])
+    return read_answers(root, answer_schema(output, timezone), files)

@@ -1,1 +1,1 @@
-"""The service: one process that serves a session over HTTP."""
+"""Queries as a service: a session behind HTTP, with tokens, limits, events and metrics (docs/service.md)."""

@@ -17,11 +17,11 @@ from dovetail.frontend.compile_sql import compile_sql
 from dovetail.query.durations import parse_duration
 from dovetail.query.stream_spec import FILE_FORMATS, OWN_KEYS, VALUE_FORMAT, StreamSpec, stream_spec
 from dovetail.query.types import SqlType, parse_column_type
+from dovetail.service.options import DEFAULT_PORT, Limits, ServiceOptions
 from dovetail.service.yaml_section import Problems, Section, read_section
 
 AVAILABLE_NOW = "available_now"
 LOOPBACK = "127.0.0.1"
-DEFAULT_PORT = 8321
 # Statistics are a Python object.
 SESSION_KEYS = tuple(entry.name for entry in fields(EngineOptions) if entry.name != "statistics")
 
@@ -37,8 +37,11 @@ class QueryConfig:
 
 @dataclass(frozen=True)
 class Listen:
+    """`allowed_hosts` are further names under which clients reach the service."""
+
     host: str = LOOPBACK
     port: int = DEFAULT_PORT
+    allowed_hosts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -47,16 +50,6 @@ class Auth:
 
     enabled: bool = True
     token_file: Path | None = None
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What one client may ask for; `max_results_per_batch` of None leaves it to the session."""
-
-    queries_per_token: int = 1_000
-    max_body_bytes: int = 1 << 20
-    max_statement_chars: int = 100_000
-    max_results_per_batch: int | None = None
 
 
 @dataclass(frozen=True)
@@ -73,6 +66,21 @@ class ServiceConfig:
     auth: Auth = field(default_factory=Auth)
     limits: Limits = field(default_factory=Limits)
     audit_log: Path | None = None
+    open_sinks: tuple[str, ...] = ()
+
+    @property
+    def service_options(self) -> ServiceOptions:
+        """What belongs to the service lies beside the checkpoint, not in it: tokens are there before the session."""
+        return ServiceOptions(
+            data_dir=self.checkpoint_dir.with_name(f"{self.checkpoint_dir.name}.service"),
+            host=self.listen.host,
+            port=self.listen.port,
+            auth=self.auth.enabled,
+            allowed_hosts=self.listen.allowed_hosts,
+            open_sinks=self.open_sinks,
+            limits=self.limits,
+            audit_log=self.audit_log,
+        )
 
 
 def load_config(file: str | Path, variables: Mapping[str, str] | None = None) -> ServiceConfig:
@@ -109,6 +117,7 @@ def _read(whole: Section, folder: Path) -> ServiceConfig:
         auth=auth,
         limits=_limits(whole),
         audit_log=None if audit_log is None else folder / audit_log,
+        open_sinks=_words(whole, "open_sinks"),
     )
     whole.end()
     return config
@@ -217,7 +226,7 @@ def _listen(whole: Section, auth: Auth) -> Listen:
     if section is None:
         return Listen()
     host = section.text("host") or LOOPBACK
-    listen = Listen(host, section.whole("port", DEFAULT_PORT, 0, 65_535))
+    listen = Listen(host, section.whole("port", DEFAULT_PORT, 0, 65_535), _words(section, "allowed_hosts"))
     if not auth.enabled and not _is_loopback(host):
         section.note(f"{host} is reachable from outside, and auth is off", f"use {LOOPBACK}, or turn auth on", "host")
     section.end()
@@ -249,6 +258,10 @@ def _limits(whole: Section) -> Limits:
     limits = Limits(**{name: section.whole(name, getattr(default, name), 1) for name in _names(Limits)})
     section.end()
     return limits
+
+
+def _words(section: Section, name: str) -> tuple[str, ...]:
+    return tuple((section.text(name) or "").split())
 
 
 def _names(record: type[Any]) -> list[str]:

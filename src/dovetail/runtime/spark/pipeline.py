@@ -66,6 +66,9 @@ class SparkPipeline:
         self._frames: dict[str, DataFrame] = {}
         # Held while the streaming query is replaced, so that nobody takes the old one's end for the session's.
         self._lock = threading.RLock()
+        # Held by each batch from its first step to its commit.
+        self._batch = threading.Lock()
+        self._is_finishing = False
         self._streaming: StreamingQuery | None = None
         self._trigger: str | None = None
         self._read = pack_columns({})
@@ -156,6 +159,12 @@ class SparkPipeline:
             if self._is_current(streaming):
                 return
 
+    def finish_batch(self) -> None:
+        """Wait for the batch under way to commit, and let no other begin."""
+        self._is_finishing = True
+        with self._batch:
+            pass
+
     def stop(self) -> None:
         with self._lock:
             if self._streaming is not None:
@@ -198,7 +207,11 @@ class SparkPipeline:
             return run_spark(task, rows, shared.packing, shared.broadcast)
 
         try:
-            self._run_engine_batch(batch, run)
+            with self._batch:
+                if self._is_finishing:
+                    # An error and no return: otherwise Spark would take the batch for done.
+                    raise SessionError(f"the session is stopping: batch {batch} runs after the next start")
+                self._run_engine_batch(batch, run)
         except Exception as error:
             self._failure = own_error(error)
             raise

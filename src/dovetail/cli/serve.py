@@ -1,0 +1,44 @@
+"""`dovetail serve CONFIG`."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from dovetail.cli.errors import show_errors
+
+
+@show_errors
+def serve(
+    config: Annotated[Path, typer.Argument(help="The configuration: YAML, see docs/configuration.md.")],
+    check: Annotated[bool, typer.Option("--check", help="Only check the configuration.")] = False,
+) -> None:
+    """Serve continuous queries over HTTP until SIGTERM or Ctrl-C; then finish the batch and end."""
+    # Imported here, so that `dovetail --help` does not wait for Spark's modules.
+    from dovetail.service.config import load_config  # noqa: PLC0415
+
+    console = Console(soft_wrap=True, highlight=False, markup=False)
+    loaded = load_config(config)
+    if check:
+        console.print(f"{config}: {len(loaded.streams)} streams, {len(loaded.queries)} queries, nothing wrong")
+        return
+    from dovetail.runtime.spark.local_session import end_local_spark  # noqa: PLC0415
+    from dovetail.service.open_spark import open_spark  # noqa: PLC0415
+    from dovetail.service.serve import StopSignal  # noqa: PLC0415
+    from dovetail.service.serve import serve as run  # noqa: PLC0415
+
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    for library in ("uvicorn", "py4j"):
+        logging.getLogger(library).setLevel(logging.WARNING)
+    stop = StopSignal()
+    stop.listen()
+    spark = open_spark(loaded.spark)
+    try:
+        if not stop.wait(0):
+            run(spark, loaded, console.print, stop)
+    finally:
+        end_local_spark(spark)

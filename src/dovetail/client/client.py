@@ -1,0 +1,117 @@
+"""A client of a running service: the same words as a session in one's own process."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, overload
+
+import httpx
+
+from dovetail.client.connection import find_connection
+from dovetail.client.query_handle import QueryHandle, explanation, query_path
+from dovetail.client.records import QueryStatus, StreamDescription, Validation
+from dovetail.client.transport import Transport, json_of
+from dovetail.core.html_table import html_table
+
+PAGE_QUERIES = 500
+
+
+class Client:
+    """Talks HTTP to `url` as the bearer of `token`; docs/client.md says where they come from if they are not given."""
+
+    def __init__(
+        self,
+        url: str | None = None,
+        token: str | None = None,
+        *,
+        timeout_s: float = 30.0,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        self._transport = Transport(find_connection(url, token), timeout_s=timeout_s, transport=transport)
+
+    @property
+    def url(self) -> str:
+        return self._transport.connection.url
+
+    def create_query(
+        self,
+        sql: str,
+        name: str | None = None,
+        *,
+        replace: bool = False,
+        wait: float = 0.0,
+        request: str = "",
+        **options: Any,
+    ) -> QueryHandle:
+        """Accept a continuous query; it takes effect with the next batch, for which `wait` waits so many seconds.
+
+        A retry after a lost connection never creates a second one; give a `request` id of your own to make
+        that hold for calls of yours, too.
+        """
+        body = {"sql": sql, "options": options, "replace": replace} | ({"name": name} if name else {})
+        answer = self._transport.change("POST", "/v1/queries", body, wait_s=wait, request=request)
+        return self._handle(QueryStatus.from_json(answer))
+
+    def query(self, name: str) -> QueryHandle:
+        """The handle of the query that has this name now, or had it last."""
+        return self._handle(QueryStatus.from_json(json_of(self._transport.get(query_path(name)))))
+
+    def queries(self, *, include_dropped: bool = False) -> list[QueryStatus]:
+        """In order of creation."""
+        found: list[QueryStatus] = []
+        after: str | None = None
+        while True:
+            params = {"limit": PAGE_QUERIES, "after": after, "include_dropped": include_dropped or None}
+            page = json_of(self._transport.get("/v1/queries", params=params))
+            found += [QueryStatus.from_json(each) for each in page["queries"]]
+            after = page["next"]
+            if after is None:
+                return found
+
+    def streams(self) -> list[StreamDescription]:
+        page = json_of(self._transport.get("/v1/streams"))
+        return [StreamDescription.from_json(each) for each in page["streams"]]
+
+    def execute(self, statement: str, *, wait: float = 0.0, request: str = "") -> dict[str, Any]:
+        """Run one statement, such as `CREATE CONTINUOUS QUERY n AS SELECT ...`; docs/rest.md has the answers."""
+        answer: dict[str, Any] = self._transport.change(
+            "POST", "/v1/statements", {"statement": statement}, wait_s=wait, request=request
+        )
+        return answer
+
+    def validate(self, sql: str) -> Validation:
+        """What the query would be; raises what `create_query` would raise."""
+        return Validation.from_json(self._transport.ask("/v1/validate", {"sql": sql}))
+
+    @overload
+    def explain(self, format: Literal["text"] = "text") -> str: ...
+    @overload
+    def explain(self, format: Literal["json"]) -> dict[str, Any]: ...
+
+    def explain(self, format: Literal["text", "json"] = "text") -> Any:  # noqa: A002 - as in a session
+        """The shared plan of all queries."""
+        return explanation(self._transport, "/v1/plan", format)
+
+    @property
+    def progress(self) -> dict[str, Any] | None:
+        """Figures of the last committed batch, None before the first."""
+        progress: dict[str, Any] | None = json_of(self._transport.get("/v1/progress"))["progress"]
+        return progress
+
+    def close(self) -> None:
+        self._transport.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def _handle(self, status: QueryStatus) -> QueryHandle:
+        return QueryHandle(self._transport, status.name)
+
+    def __repr__(self) -> str:
+        return f"Client({self.url!r})"
+
+    def _repr_html_(self) -> str:
+        rows = [(each.name, each.state, each.total_rows, each.complete_from, each.error) for each in self.queries()]
+        return html_table(repr(self), ("query", "state", "answers", "complete from batch", "error"), rows)

@@ -1,0 +1,100 @@
+"""What the service says of queries and streams, as frozen records. Keys that a newer service adds are left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
+
+from dovetail.client.errors import UnexpectedAnswer
+
+Record = TypeVar("Record")
+
+
+@dataclass(frozen=True)
+class Column:
+    name: str
+    type: str
+
+
+@dataclass(frozen=True)
+class QueryStatus:
+    """As `docs/rest.md` has it. `in_effect`: no change of the query waits for a batch."""
+
+    id: str
+    name: str
+    sql: str
+    state: str
+    error: str | None
+    in_effect: bool
+    created_batch: int | None
+    complete_from: int | None
+    changed_batch: int | None
+    dropped_batch: int | None
+    failed_batch: int | None
+    total_rows: int
+    owner: str | None
+    options: Mapping[str, Any]
+    columns: tuple[Column, ...]
+    reads: Mapping[str, tuple[str, ...]]
+    growing_streams: tuple[str, ...]
+    estimate: Mapping[str, Any] | None
+    delivered_batch: int | None
+    sink_error: str | None
+    committed_batch: int
+
+    @staticmethod
+    def from_json(record: Mapping[str, Any]) -> QueryStatus:
+        return _read(
+            QueryStatus,
+            record,
+            columns=_columns,
+            reads=lambda given: {stream: tuple(columns) for stream, columns in given.items()},
+            growing_streams=tuple,
+        )
+
+
+@dataclass(frozen=True)
+class StreamDescription:
+    name: str
+    columns: tuple[Column, ...]
+    event_time: str | None
+    lateness: str
+
+    @staticmethod
+    def from_json(record: Mapping[str, Any]) -> StreamDescription:
+        return _read(StreamDescription, record, columns=_columns)
+
+
+@dataclass(frozen=True)
+class Validation:
+    """What a query would answer, read and keep for ever."""
+
+    columns: tuple[Column, ...]
+    reads: Mapping[str, tuple[str, ...]]
+    growing_streams: tuple[str, ...]
+    estimate: Mapping[str, Any] | None
+
+    @staticmethod
+    def from_json(record: Mapping[str, Any]) -> Validation:
+        return _read(
+            Validation,
+            record,
+            columns=_columns,
+            reads=lambda given: {stream: tuple(columns) for stream, columns in given.items()},
+            growing_streams=tuple,
+        )
+
+
+def _columns(given: Any) -> tuple[Column, ...]:
+    return tuple(_read(Column, each) for each in given)
+
+
+def _read(kind: type[Record], record: Mapping[str, Any], **convert: Any) -> Record:
+    try:
+        names = [entry.name for entry in fields(kind)]  # type: ignore[arg-type]
+        return kind(**{name: convert[name](record[name]) if name in convert else record[name] for name in names})
+    except (KeyError, TypeError, AttributeError) as error:
+        raise UnexpectedAnswer(
+            f"the service's answer is no {kind.__name__}: {error!r}", hint="is it a Dovetail service of this version?"
+        ) from error

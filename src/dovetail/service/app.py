@@ -1,0 +1,61 @@
+"""The service as an ASGI application: routes over a session, behind gate and watch."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+
+from dovetail import __version__
+from dovetail.service.gate import Gate
+from dovetail.service.http_errors import JsonAnswer, add_error_handlers
+from dovetail.service.options import ServiceOptions
+from dovetail.service.routes import answers, queries, statements, streams, system
+from dovetail.service.served_session import ServedSession
+from dovetail.service.service import Service
+from dovetail.service.watch_requests import WatchRequests
+
+
+def make_app(session: ServedSession, options: ServiceOptions) -> FastAPI:
+    """`app.state.service` is the service; the session must be started by the caller, and is not stopped here."""
+    service = Service(session, options)
+    app = FastAPI(
+        title="Dovetail",
+        summary="Many continuous join queries over the same streams.",
+        version=__version__,
+        docs_url="/docs",
+        redoc_url=None,
+        default_response_class=JsonAnswer,
+        lifespan=_lifespan,
+    )
+    app.state.service = service
+    for router in (
+        queries.routes,
+        answers.routes,
+        streams.routes,
+        statements.routes,
+        system.routes,
+        system.unversioned,
+    ):
+        app.include_router(router)
+    add_error_handlers(app)
+    app.add_middleware(Gate, options=options, tokens=service.tokens)
+    # Added last, so it is the outermost: it sees what the gate refuses.
+    app.add_middleware(WatchRequests, audit=service.audit, metrics=service.metrics)
+    return app
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    service: Service = app.state.service
+    service.feed.open()
+    unlisten = service.engine.listen(service.metrics.count_batch)
+    threading.Thread(target=service.watch_session, name="dovetail-watch", daemon=True).start()
+    try:
+        yield
+    finally:
+        unlisten()
+        service.feed.close()
+        service.audit.close()

@@ -1,0 +1,88 @@
+"""What routes have in common: who asks, with which role, under which request id."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import Depends, Header, Query, Request, Response, Security
+from fastapi.security import HTTPBearer
+
+from dovetail.service.refusals import RoleTooLow
+from dovetail.service.schemas import ErrorView, QueryView
+from dovetail.service.service import Service
+from dovetail.service.tokens import Caller, Role
+
+SCHEME = Security(HTTPBearer(auto_error=False, description="`dovetail token create` makes one"))
+"""For the OpenAPI page: the gate has checked the token before."""
+
+MAX_WAIT_S = 300.0
+Wait = Annotated[float, Query(ge=0, le=MAX_WAIT_S, description="seconds to wait until the change is in effect")]
+Key = Annotated[
+    str,
+    Header(
+        alias="Idempotency-Key",
+        pattern=r"^[A-Za-z0-9_.:-]{0,200}$",
+        description="the same key again is the same change, once",
+    ),
+]
+Form = Annotated[Literal["text", "json"], Query(alias="format")]
+
+
+def errors(*codes: int) -> dict[int | str, dict[str, Any]]:
+    """The codes that a route answers besides those that every route may."""
+    return {code: {"model": ErrorView} for code in (400, 401, 403, 413, 422, 429, 503, *codes)}
+
+
+def answers_as(*kinds: str) -> dict[int | str, dict[str, Any]]:
+    """A route without one schema: what its answers are."""
+    return {200: {"content": {kind: {} for kind in kinds}, "description": "found"}}
+
+
+def service_of(request: Request) -> Service:
+    service: Service = request.app.state.service
+    return service
+
+
+def check_role(caller: Caller, role: Role) -> None:
+    if not caller.role.includes(role):
+        raise RoleTooLow(
+            f"token {caller.name!r} has the role {caller.role.value}, and this needs {role.value}",
+            hint="ask an admin for another token",
+        )
+
+
+def begin_change(request: Request, caller: Caller, role: Role) -> None:
+    """Before anything changes: it goes to the audit log, needs the role, and a session that takes changes."""
+    request.state.is_change = True
+    check_role(caller, role)
+    service_of(request).check_open()
+
+
+def _reader(request: Request) -> Caller:
+    caller: Caller = request.state.caller
+    return caller
+
+
+def _writer(request: Request) -> Caller:
+    caller = _reader(request)
+    begin_change(request, caller, Role.WRITE)
+    return caller
+
+
+def _admin(request: Request) -> Caller:
+    caller = _reader(request)
+    begin_change(request, caller, Role.ADMIN)
+    return caller
+
+
+Served = Annotated[Service, Depends(service_of)]
+Reader = Annotated[Caller, Depends(_reader)]
+Writer = Annotated[Caller, Depends(_writer)]
+Admin = Annotated[Caller, Depends(_admin)]
+
+
+def note_query(request: Request, view: QueryView, response: Response, done_status: int) -> QueryView:
+    """Name the query in the audit log, and say by the status whether the change is in effect."""
+    request.state.query = view.name
+    response.status_code = done_status if view.in_effect else 202
+    return view

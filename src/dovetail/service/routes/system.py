@@ -1,0 +1,82 @@
+"""The service itself: plan, progress, status, metrics, health."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import PlainTextResponse
+
+from dovetail import __version__
+from dovetail.engine.explain import explain_plan
+from dovetail.service.http_errors import JsonAnswer
+from dovetail.service.routes.common import SCHEME, Form, Reader, Served, answers_as, errors
+from dovetail.service.schemas import (
+    CallerView,
+    HealthView,
+    ProgressView,
+    SqlText,
+    StatusView,
+    ValidationView,
+)
+from dovetail.service.service import RUNNING
+from dovetail.service.views import count_by_state, validation_view
+
+routes = APIRouter(prefix="/v1", tags=["service"], dependencies=[SCHEME])
+unversioned = APIRouter(tags=["service"])
+
+
+@routes.get("/plan", responses={**answers_as("text/plain", "application/json"), **errors()}, response_class=Response)
+async def plan(service: Served, _caller: Reader, form: Form = "text") -> Response:
+    """The shared plan of all queries."""
+    found = await run_in_threadpool(explain_plan, service.engine, form)
+    return PlainTextResponse(found) if isinstance(found, str) else JsonAnswer(found)
+
+
+@routes.post("/validate", response_model=ValidationView, responses=errors())
+async def validate(body: SqlText, service: Served, _caller: Reader) -> ValidationView:
+    """What a query would read, answer and keep; nothing is created."""
+    service.desk.check_length(body.sql)
+    return await run_in_threadpool(lambda: validation_view(service.engine, body.sql))
+
+
+@routes.get("/progress", response_model=ProgressView, responses=errors())
+async def progress(service: Served, _caller: Reader) -> Response:
+    """Figures of the last batch since the start."""
+    engine = service.engine
+    return JsonAnswer({"committed_batch": engine.committed_batch, "progress": engine.progress})
+
+
+@routes.get("/status", response_model=StatusView, responses=errors())
+async def status(service: Served, _caller: Reader) -> Response:
+    """Whether the session runs, and if not, why."""
+    counts = await run_in_threadpool(count_by_state, service.engine)
+    return JsonAnswer(
+        {
+            "state": service.health.state,
+            "error": service.health.error,
+            "committed_batch": service.engine.committed_batch,
+            "queries": counts,
+            "version": __version__,
+        }
+    )
+
+
+@routes.get("/whoami", response_model=CallerView, responses=errors())
+async def whoami(service: Served, caller: Reader) -> Response:
+    return JsonAnswer({"name": caller.name, "role": caller.role.value, "auth": service.options.auth})
+
+
+@unversioned.get(
+    "/metrics", responses={**answers_as("text/plain"), **errors()}, response_class=Response, dependencies=[SCHEME]
+)
+async def metrics(service: Served, _caller: Reader) -> Response:
+    """Figures for Prometheus."""
+    return Response(await run_in_threadpool(service.metrics.text), media_type=CONTENT_TYPE_LATEST)
+
+
+@unversioned.get("/healthz", response_model=HealthView, responses={503: {"model": HealthView}})
+async def healthz(service: Served) -> Response:
+    """Whether the session runs; no token needed, nothing else said."""
+    state = service.health.state
+    return JsonAnswer({"status": "ok" if state == RUNNING else state}, 200 if state == RUNNING else 503)

@@ -1,0 +1,170 @@
+"""What goes over the wire; docs/rest.md says it in words."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+OptionValue = bool | int | float | str | None
+Options = dict[str, OptionValue]
+Name = Annotated[str, Field(max_length=200)]
+StatementKind = Literal[
+    "create_query", "alter_query", "drop_query", "show_queries", "show_streams", "explain", "create_stream"
+]
+State = Literal["pending", "running", "quarantined", "dropped"]
+
+
+class _Asked(BaseModel):
+    """A misspelt field is refused, not ignored."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class NewQuery(_Asked):
+    sql: str
+    name: Name | None = None
+    options: Options = {}
+    replace: bool = False
+
+
+class QueryText(_Asked):
+    sql: str
+    options: Options = {}
+
+
+class OptionChanges(_Asked):
+    options: Options
+
+
+class SqlText(_Asked):
+    sql: str
+
+
+class StatementText(_Asked):
+    statement: str
+
+
+class ColumnDeclaration(_Asked):
+    name: Name
+    type: Name
+
+
+class NewStream(_Asked):
+    name: Name
+    format: Name
+    columns: list[ColumnDeclaration] = []
+    options: Options = {}
+    event_time: Name | None = None
+    lateness: Name = "0 seconds"
+
+
+class ColumnView(BaseModel):
+    name: str
+    type: str
+
+
+class QueryStateView(BaseModel):
+    """What of a query changes while it runs."""
+
+    id: str
+    name: str
+    state: State
+    error: str | None
+    in_effect: bool
+    created_batch: int | None
+    complete_from: int | None
+    changed_batch: int | None
+    dropped_batch: int | None
+    failed_batch: int | None
+    total_rows: int
+    committed_batch: int
+
+
+class QueryView(QueryStateView):
+    sql: str
+    owner: str | None
+    options: dict[str, Any]
+    columns: list[ColumnView]
+    reads: dict[str, list[str]]
+    growing_streams: list[str]
+    estimate: dict[str, Any] | None
+    delivered_batch: int | None
+    sink_error: str | None
+
+
+class QueryList(BaseModel):
+    queries: list[QueryView]
+    next: str | None
+
+
+class ValidationView(BaseModel):
+    columns: list[ColumnView]
+    reads: dict[str, list[str]]
+    growing_streams: list[str]
+    estimate: dict[str, Any] | None
+
+
+class ResultPage(BaseModel):
+    query: str
+    id: str
+    columns: list[ColumnView]
+    rows: list[dict[str, Any]]
+    committed_batch: int
+    next: str
+    has_more: bool
+
+
+class StreamView(BaseModel):
+    name: str
+    columns: list[ColumnView]
+    event_time: str | None
+    lateness: str
+
+
+class StreamList(BaseModel):
+    streams: list[StreamView]
+
+
+class StatementResult(BaseModel):
+    kind: StatementKind
+    message: str
+    query: QueryView | None = None
+    queries: list[QueryView] | None = None
+    stream: StreamView | None = None
+    streams: list[StreamView] | None = None
+    text: str | None = None
+
+
+class ProgressView(BaseModel):
+    committed_batch: int
+    progress: dict[str, Any] | None
+
+
+class StatusView(BaseModel):
+    state: Literal["running", "stopping", "failed"]
+    error: str | None
+    committed_batch: int
+    queries: dict[State, int]
+    version: str
+
+
+class CallerView(BaseModel):
+    name: str
+    role: Literal["read", "write", "admin"]
+    auth: bool
+
+
+class HealthView(BaseModel):
+    status: Literal["ok", "stopping", "failed"]
+
+
+class ErrorBody(BaseModel):
+    type: str
+    message: str
+    where: str | None
+    hint: str | None
+
+
+class ErrorView(BaseModel):
+    error: ErrorBody

@@ -1,0 +1,104 @@
+"""The parts of a running service, as routes use them."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from dataclasses import dataclass
+
+from starlette.concurrency import run_in_threadpool
+
+from dovetail.engine.engine import Engine
+from dovetail.engine.registry import QueryRecord
+from dovetail.service.audit import AuditLog
+from dovetail.service.commit_feed import CommitFeed
+from dovetail.service.event_slots import EventSlots
+from dovetail.service.metrics import Metrics
+from dovetail.service.options import ServiceOptions
+from dovetail.service.owners import Owners
+from dovetail.service.query_desk import QueryDesk
+from dovetail.service.refusals import Unavailable
+from dovetail.service.schemas import QueryView
+from dovetail.service.served_session import ServedSession
+from dovetail.service.tokens import TokenFile
+from dovetail.service.views import query_view
+
+RUNNING, STOPPING, FAILED = "running", "stopping", "failed"
+_log = logging.getLogger("dovetail")
+
+
+@dataclass(frozen=True)
+class Health:
+    state: str = RUNNING
+    error: str | None = None
+
+
+class Service:
+    """Made once per app; `health` is what the watcher of the session and the stopping process say."""
+
+    def __init__(self, session: ServedSession, options: ServiceOptions) -> None:
+        self.session = session
+        self.options = options
+        self.tokens = TokenFile(options.tokens_file)
+        self.owners = Owners(options.owners_file)
+        self.owners.forget_others({record.name for record in self.engine.records()})
+        self.audit = AuditLog(options.audit_file)
+        self.metrics = Metrics(self.engine)
+        self.feed = CommitFeed(self.engine)
+        self.desk = QueryDesk(session, self.owners, options)
+        self.slots = EventSlots(options.limits, self.metrics)
+        self.health = Health()
+        self._lock = threading.Lock()
+
+    @property
+    def engine(self) -> Engine:
+        return self.session.engine
+
+    def check_open(self) -> None:
+        """Raise unless changes are taken."""
+        health = self.health
+        if health.state != RUNNING:
+            raise Unavailable(
+                f"the session is {health.state}" if health.error is None else f"the session failed: {health.error}",
+                hint="reads still work; changes do when the service is up again",
+            )
+
+    def watch_session(self) -> None:
+        """Until the session ends: a thread's work. A session that fails stays readable and says so."""
+        try:
+            self.session.await_termination()
+        except Exception as error:  # noqa: BLE001 - whatever ended it, people must hear of it
+            self._change_health(Health(FAILED, str(error).strip().split("\n", 1)[0]))
+            if self.health.state == FAILED:
+                _log.error("the session failed", exc_info=error)
+        else:
+            self._change_health(Health(STOPPING))
+
+    def stop_accepting(self) -> None:
+        self._change_health(Health(STOPPING))
+
+    def end_events(self) -> None:
+        self.feed.end(self.health.state)
+
+    def _change_health(self, health: Health) -> None:
+        """The first end counts: what a stop does to the session is no failure."""
+        with self._lock:
+            if self.health.state == RUNNING:
+                self.health = health
+        if self.health.state == FAILED:
+            self.end_events()
+
+    async def settled(self, query_id: str, wait_s: float) -> QueryView:
+        """The query once its changes are in effect, or when the time is up. No thread waits meanwhile."""
+        deadline = time.monotonic() + wait_s
+        while True:
+            pulse = self.feed.pulse
+            if await run_in_threadpool(self.engine.is_in_effect, query_id) or self.feed.end_reason is not None:
+                break
+            if not await self.feed.wait(pulse, deadline - time.monotonic()):
+                break
+        return await run_in_threadpool(lambda: self.view(self.engine.record(query_id)))
+
+    def view(self, record: QueryRecord) -> QueryView:
+        return query_view(self.engine, self.owners, record, self.session.delivery_of(record.id))

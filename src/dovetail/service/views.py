@@ -1,0 +1,97 @@
+"""Records of the engine as what goes over the wire."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from dovetail.engine.delivery import Delivery
+from dovetail.engine.engine import Engine
+from dovetail.engine.query_options import QueryOptions
+from dovetail.engine.registry import QueryRecord
+from dovetail.optimizer.derive_stores import growing_streams
+from dovetail.optimizer.live_query import LiveQuery
+from dovetail.query.hide_secrets import hide_secrets
+from dovetail.query.join_query import JoinQuery
+from dovetail.query.output_names import unique_names
+from dovetail.query.stream import Stream
+from dovetail.service.owners import Owners
+from dovetail.service.schemas import ColumnView, QueryStateView, QueryView, State, StreamView, ValidationView
+
+_US_PER_S = 1_000_000
+
+
+def query_state_view(engine: Engine, record: QueryRecord) -> QueryStateView:
+    return QueryStateView(**_state_fields(engine, record))
+
+
+def query_view(engine: Engine, owners: Owners, record: QueryRecord, delivery: Delivery | None) -> QueryView:
+    compiled, estimate = engine.compiled(record.id), engine.estimate_of(record.id)
+    return QueryView(
+        **_state_fields(engine, record),
+        **_compiled_fields(record.name, compiled),
+        sql=record.sql,
+        owner=owners.of(record.name),
+        options=_shown(record.options),
+        estimate=None if estimate is None else estimate.to_json(),
+        delivered_batch=None if delivery is None else delivery.delivered_batch,
+        sink_error=None if delivery is None else delivery.error,
+    )
+
+
+def validation_view(engine: Engine, sql: str) -> ValidationView:
+    estimate = engine.estimate(sql)
+    return ValidationView(**_compiled_fields("query", engine.compile(sql)), estimate=estimate.to_json())
+
+
+def stream_view(stream: Stream) -> StreamView:
+    return StreamView(
+        name=stream.name,
+        columns=[ColumnView(name=name, type=str(sql_type)) for name, sql_type in stream.columns],
+        event_time=stream.event_time,
+        lateness=f"{stream.lateness_us / _US_PER_S:g} seconds",
+    )
+
+
+def count_by_state(engine: Engine) -> Mapping[State, int]:
+    """Of queries that are not forgotten, dropped ones included."""
+    counted: Counter[Any] = Counter(record.state.value for record in engine.records())
+    return dict(counted)
+
+
+def _shown(options: QueryOptions) -> dict[str, Any]:
+    """Whoever may read may not use the sink's passwords."""
+    record = options.to_json()
+    if options.sink is not None:
+        record["sink"] = {"format": options.sink.format, "options": hide_secrets(options.sink.options)}
+    return record
+
+
+def _state_fields(engine: Engine, record: QueryRecord) -> dict[str, Any]:
+    return {
+        "id": record.id,
+        "name": record.name,
+        "state": record.state.value,
+        "error": record.error,
+        "in_effect": engine.is_in_effect(record.id),
+        "created_batch": record.created_batch,
+        "complete_from": record.complete_from,
+        "changed_batch": record.changed_batch,
+        "dropped_batch": record.dropped_batch,
+        "failed_batch": record.failed_batch,
+        "total_rows": record.total_rows,
+        "committed_batch": engine.committed_batch,
+    }
+
+
+def _compiled_fields(name: str, compiled: JoinQuery) -> dict[str, Any]:
+    names = unique_names([column.name for column in compiled.output])
+    return {
+        "columns": [
+            ColumnView(name=unique, type=str(column.type))
+            for unique, column in zip(names, compiled.output, strict=True)
+        ],
+        "reads": {stream: sorted(columns) for stream, columns in sorted(compiled.read_columns().items())},
+        "growing_streams": growing_streams(LiveQuery(name, name, compiled)),
+    }
