@@ -54,7 +54,7 @@ class Owners:
 
     @contextmanager
     def claiming(self, name: str, owner: str) -> Iterator[Claim]:
-        """While a query is created; a creation that fails, or that finds the query there, leaves the owner as it was."""
+        """While a query is created; a creation that fails, or finds the query there, leaves the owner as it was."""
         with self._lock:
             claim = Claim(name, owner, self._owner_by_name.get(name))
             self._claimed[name] += 1
