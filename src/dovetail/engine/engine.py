@@ -493,11 +493,9 @@ class Engine:
     def _live_query(self, record: QueryRecord) -> LiveQuery:
         query, complete_from = self.compiled(record.id), record.complete_from or 0
         may_materialize = record.options.keep_intermediates
+        made = LiveQuery(record.id, record.name, query, complete_from, may_materialize=may_materialize)
         known = self._live.get(record.id)
-        if known is not None and known.query is query:
-            if (known.complete_from, known.may_materialize) == (complete_from, may_materialize):
-                return known
-        return LiveQuery(record.id, record.name, query, complete_from, may_materialize=may_materialize)
+        return known if known == made else made
 
     def _registry(self) -> Registry:
         return self._control.registry(self._state)
