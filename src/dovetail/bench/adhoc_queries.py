@@ -32,7 +32,11 @@ class TemplateQuery:
 
     @property
     def sql(self) -> str:
-        output = ", ".join(f"{stream}.id AS {stream}_id" for stream in self.streams)
+        return self.selecting()
+
+    def selecting(self, *further: str) -> str:
+        """The query with further output columns."""
+        output = ", ".join((*(f"{stream}.id AS {stream}_id" for stream in self.streams), *further))
         joined = "".join(
             f" JOIN {right} ON {left}.x{left_key} = {right}.x{right_key} AND {time_bound(left, right, self.window_s)}"
             for (left_key, right_key), left, right in zip(self.joins, self.streams, self.streams[1:], strict=False)
