@@ -60,6 +60,9 @@ class DuckDbViews:
         """A table of this process's memory under a name."""
         self._connection.register(name, table)
 
+    def run_statement(self, sql: str) -> None:
+        self._connection.execute(sql)
+
     def number(self, sql: str) -> int:
         """The one number that a query returns."""
         return int(self._connection.execute(sql).fetchall()[0][0])

@@ -232,6 +232,46 @@ def _tree_text(tree: Figures) -> str:
     return f"{tree['rows_shipped']:,}; {tree['rows_stored']:,}; {tree['seconds']} s; {tree['planning_seconds']} s"
 
 
+def _adhoc_rows(figures: Figures) -> list[FigureRow]:
+    rates, created = figures["sustained_rows_per_s"], figures["rest_created"]
+    per_second, running = figures["requests_per_s"], figures["queries_running"]
+    churn = f"{per_second} creates and drops a second, {running} queries"
+    grown = f"growing to {figures['queries_grown']} queries"
+    return [
+        FigureRow("joins of two to five streams; similarity by Eq. 3", f"{figures['similarity']}"),
+        FigureRow(f"{churn}: rows/s before; during; after", "; ".join(f"{rate:,}" for rate in rates.values())),
+        FigureRow(f"{churn}: throughput over a quiet system's", _times(figures["throughput_ratio"])),
+        FigureRow(f"{churn}: {_DEPLOYED}", _deployed(figures, "")),
+        FigureRow(f"{churn}: create answered, median; 99%", _answered(figures, "")),
+        FigureRow(f"{grown}, one by one through {created['through']}", f"{created['seconds']} s"),
+        FigureRow(f"{grown}: {_DEPLOYED}", _deployed(figures, "grown_")),
+        FigureRow(f"{grown}: create answered, median; 99%", _answered(figures, "grown_")),
+        FigureRow(
+            f"{grown}, {figures['arriving_rows_per_s']:,} rows/s arrive: arrival to committed answer, median; 99%",
+            f"{figures['latency_p50_s']} s; {figures['latency_p99_s']} s",
+        ),
+        FigureRow(f"restart with {figures['queries_grown']} queries to the first commit", f"{figures['restart_s']} s"),
+        FigureRow(
+            "registered queries; create answered, 99%; a batch",
+            f"{figures['registered_2000']:,}; {figures['registered_create_p99_ms']} ms; "
+            f"{figures['registered_batch_s'][-1]} s",
+        ),
+        FigureRow("wrong of the queries checked", f"{figures['wrong_results']} of {figures['queries_checked']:,}"),
+    ]
+
+
+_DEPLOYED = "request to first batch in effect, median; 99%"
+
+
+def _deployed(figures: Figures, prefix: str) -> str:
+    p50, p99 = figures[f"{prefix}deploy_p50_batches"], figures[f"{prefix}deploy_p99_batches"]
+    return f"{p50}; {p99} batches ({figures[f'{prefix}deploy_p99_s']} s)"
+
+
+def _answered(figures: Figures, prefix: str) -> str:
+    return f"{figures[f'{prefix}create_p50_ms']} ms; {figures[f'{prefix}create_p99_ms']} ms"
+
+
 _ROWS_BY_SUITE = {
     "single": _single_rows,
     "queries": _queries_rows,
@@ -242,6 +282,7 @@ _ROWS_BY_SUITE = {
     "adaptive": _adaptive_rows,
     "tpch-multi": _tpch_multi_rows,
     "materialize": _materialize_rows,
+    "adhoc": _adhoc_rows,
 }
 
 

@@ -11,7 +11,7 @@ import pyspark
 from pyspark.sql import SparkSession
 from rich.console import Console
 
-from dovetail.bench import adaptive, ilp, materialize, multiway, queries, single, smallest, tpch_multi, window
+from dovetail.bench import adaptive, adhoc, ilp, materialize, multiway, queries, single, smallest, tpch_multi, window
 from dovetail.bench.measure import Steps
 from dovetail.bench.options import BenchError, BenchOptions
 from dovetail.bench.report import figures_table
@@ -28,6 +28,7 @@ SUITES: dict[str, Callable[[Workbench], dict[str, object]]] = {
     "smallest": smallest.run,
     "adaptive": adaptive.run,
     "tpch-multi": tpch_multi.run,
+    "adhoc": adhoc.run,
 }
 
 SUITES_WITHOUT_SPARK: dict[str, Callable[[BenchOptions, Steps], dict[str, object]]] = {

@@ -81,7 +81,7 @@ class StreamFiles:
         for stream in workload.streams:
             (folder / stream).mkdir(parents=True)
             for file_number in range(workload.file_count):
-                name = _file_name(file_number)
+                name = file_name(file_number)
                 os.link(self.path(stream) / name, folder / stream / name)
         return StreamFiles(workload, folder)
 
@@ -90,13 +90,13 @@ def write_workload(workload: Workload, folder: Path) -> StreamFiles:
     for stream_idx, stream in enumerate(workload.streams):
         (folder / stream).mkdir(parents=True)
         for file_number in range(workload.file_count):
-            path = folder / stream / _file_name(file_number)
+            path = folder / stream / file_name(file_number)
             pq.write_table(_rows_of_file(workload, stream_idx, file_number), path)
             os.utime(path, (FILE_TIME_START_S + file_number, FILE_TIME_START_S + file_number))
     return StreamFiles(workload, folder)
 
 
-def _file_name(file_number: int) -> str:
+def file_name(file_number: int) -> str:
     return f"part-{file_number:06d}.parquet"
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from dovetail.query.stream_spec import StreamSpec
 
 PREVIEWED = "(this SELECT)"
 """Stands for a query that is only looked at; no query can have this name."""
+TEXTS_REMEMBERED = 100
 _log = logging.getLogger("dovetail")
 
 Admit = Callable[[LiveQuery], object]
@@ -45,7 +47,9 @@ class ControlPlane:
         self._options = options
         self.streams: Mapping[str, Stream] = {}
         self._compiled: dict[str, JoinQuery] = {}
-        self._seen: tuple[Registry, int, Registry] | None = None
+        self._seen = Registry(), 0, Registry()
+        # A text is compiled when it is checked and again when it is accepted.
+        self._compile = lru_cache(TEXTS_REMEMBERED)(self._compile_text)
 
     # Accepting
 
@@ -142,11 +146,14 @@ class ControlPlane:
 
     def registry(self, state: EngineState) -> Registry:
         """All queries as they stand, changes that no batch applied yet included."""
-        changes = self._changelog.after(state.change_sequence)
-        newest = changes[-1].sequence if changes else state.change_sequence
-        if self._seen is None or self._seen[0] is not state.registry or self._seen[1] != newest:
-            self._seen = state.registry, newest, state.registry.with_pending(changes)
-        return self._seen[2]
+        committed, seen, registry = self._seen
+        if committed is not state.registry:
+            committed, seen, registry = state.registry, state.change_sequence, state.registry
+        changes = self._changelog.after(seen)
+        if changes:
+            seen, registry = changes[-1].sequence, registry.with_pending(changes)
+        self._seen = committed, seen, registry
+        return registry
 
     def query_to_change(self, state: EngineState, action: Action, name: str, request: str) -> QueryRecord | None:
         """The query that has this name now; for a retry, the one that had it when the request was accepted."""
@@ -161,6 +168,10 @@ class ControlPlane:
         return {**state.declared, **_declared_by(changes)}
 
     def compile(self, sql: str) -> JoinQuery:
+        """Thread-safe, unlike the rest: a text takes milliseconds, and nobody should wait for another's."""
+        return self._compile(sql)
+
+    def _compile_text(self, sql: str) -> JoinQuery:
         return compile_sql(sql, self.streams, timezone=self._options.timezone)
 
     def compiled(self, state: EngineState, query_id: str) -> JoinQuery:

@@ -7,7 +7,7 @@ part of the history that kept all it needs, as far back as nothing that it could
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dovetail.optimizer.derive_stores import required_columns, retention_of
@@ -48,21 +48,43 @@ class StoreHistory:
     expired: tuple[Expired, ...] = field(default=())
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        """Segments differ by the few selections that came and went: each text is written once, with its places."""
+        places: dict[str, list[int]] = {}
+        for number, segment in enumerate(self.segments):
+            for text in segment.selections:
+                places.setdefault(text, []).append(number)
+        return {
+            "segments": [[s.from_batch, s.columns, s.keeps_all] for s in self.segments],
+            "selections": {text: _runs(numbers) for text, numbers in places.items()},
+            "expired": [[entry.upper_batch, entry.max_time_us] for entry in self.expired],
+        }
 
     @staticmethod
     def from_json(record: Mapping[str, Any]) -> StoreHistory:
+        selections: list[list[str]] = [[] for _ in record["segments"]]
+        for text, runs in record["selections"].items():
+            for first, last in runs:
+                for number in range(first, last + 1):
+                    selections[number].append(text)
         segments = tuple(
-            Segment(s["from_batch"], tuple(s["columns"]), tuple(s["selections"]), s["keeps_all"])
-            for s in record["segments"]
+            Segment(from_batch, tuple(columns), tuple(sorted(own)), keeps_all)
+            for (from_batch, columns, keeps_all), own in zip(record["segments"], selections, strict=True)
         )
-        return StoreHistory(segments, tuple(Expired(**entry) for entry in record["expired"]))
+        return StoreHistory(segments, tuple(Expired(*entry) for entry in record["expired"]))
 
     def continued(self, store: StorePlan, batch: int) -> StoreHistory:
         """The history once batch `batch` is written under this plan."""
         if self.segments and self.segments[-1].keeps(store):
             return self
         return StoreHistory((*self.segments, Segment(batch, *_kept(store))), self.expired)
+
+    def since(self, oldest_batch: int) -> StoreHistory:
+        """Without segments of which no row is left: the store holds none from before `oldest_batch`.
+
+        Where queries come and go all the time there is a segment for every batch.
+        """
+        ended = sum(segment.from_batch <= oldest_batch for segment in self.segments[1:])
+        return replace(self, segments=self.segments[ended:]) if ended else self
 
     def with_filled(self, since: int) -> StoreHistory:
         """The history once the joins of rows from before the first segment are in the store, too.
@@ -79,6 +101,21 @@ class StoreHistory:
             if not frontier or _time(entry) > _time(frontier[-1]):
                 frontier.append(entry)
         return StoreHistory(self.segments, tuple(reversed(frontier)))
+
+
+def _runs(numbers: list[int]) -> list[list[int]]:
+    """Ascending numbers as [first, last] of those that follow one another.
+
+    >>> _runs([0, 1, 2, 5])
+    [[0, 2], [5, 5]]
+    """
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and runs[-1][1] == number - 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return runs
 
 
 def complete_from(

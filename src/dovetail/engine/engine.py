@@ -38,7 +38,7 @@ from dovetail.engine.query_estimate import QueryEstimate
 from dovetail.engine.query_limits import HeldTo, batch_limits
 from dovetail.engine.query_options import QueryOptions
 from dovetail.engine.registry import QueryRecord, Registry
-from dovetail.engine.state import EngineState, stream_text
+from dovetail.engine.state import NO_BATCH, EngineState, stream_text
 from dovetail.engine.storage_limit import StorageLimit
 from dovetail.engine.unit_cost_cache import load_unit_costs
 from dovetail.optimizer.decide import Decide
@@ -91,6 +91,9 @@ class Engine:
         self._idle_watch = IdleWatch(options.idle_timeout_s)
         self._admission = Admission(options, self._planner.joint.units)
         self._lock = threading.RLock()
+        # Held while a plan is made, which takes longer than anybody should wait who creates a query. Whoever has it
+        # may take the other one, never the other way round.
+        self._plan_lock = threading.RLock()
         self._checkpoint_lock = CheckpointLock(root)
         try:
             open_layout(root)
@@ -106,6 +109,7 @@ class Engine:
             raise
         self._committed = threading.Condition(self._lock)
         self._listeners: list[Listener] = []
+        self._live: dict[str, LiveQuery] = {}
         self._sampled_joins: tuple[SampledJoin, ...] = ()
         self.progress: dict[str, Any] | None = None
 
@@ -179,6 +183,7 @@ class Engine:
 
         `request` is the client's own id of this call: once it was accepted, a repetition finds the same query.
         """
+        self._control.compile(sql)
         with self._lock:
             options = options or QueryOptions()
             estimates: list[QueryEstimate] = []
@@ -252,8 +257,7 @@ class Engine:
             return self._control.compiled(self._state, query_id)
 
     def compile(self, sql: str) -> JoinQuery:
-        with self._lock:
-            return self._control.compile(sql)
+        return self._control.compile(sql)
 
     def read_columns(self) -> dict[str, set[str]]:
         """By stream, the columns that the next batch needs: the event time always, for watermarks."""
@@ -276,14 +280,16 @@ class Engine:
 
     def planned(self) -> Planned:
         """The plan as the next batch would use it, and what it was made of."""
-        with self._lock:
-            return self._plan_for(self._apply_changes(self._state, self._state.batch + 1), self._planner)[1]
+        with self._plan_lock:
+            return self._plan_for(*self._apply_changes(self._state.batch + 1), self._planner)[1]
 
     def previewed(self, sql: str) -> tuple[QueryRecord, Planned]:
         """A query as it would be if it were created now, and the plan that the next batch would use then."""
-        with self._lock:
-            state, record = self._control.previewed(self._state, self._state.batch + 1, sql)
-            return record, self._plan_for(state, self._planner.for_preview())[1]
+        with self._plan_lock:
+            with self._lock:
+                state, record = self._control.previewed(self._state, self._state.batch + 1, sql)
+                queries = self._live_queries(state.registry.running)
+            return record, self._plan_for(state, queries, self._planner.for_preview())[1]
 
     @property
     def state(self) -> EngineState:
@@ -298,7 +304,7 @@ class Engine:
     @property
     def plan_changes(self) -> tuple[PlanChange, ...]:
         """Why the plan changed since this process began, the oldest change first."""
-        with self._lock:
+        with self._plan_lock:
             return self._planner.history.changes
 
     @property
@@ -342,9 +348,9 @@ class Engine:
         if batch <= self._state.batch:
             return False
         began, began_at = time.perf_counter(), self._clock()
-        with self._lock:
+        with self._plan_lock:
             streams = self.streams
-            before, planned = self._plan_for(self._apply_changes(self._state, batch), self._planner)
+            before, planned = self._plan_for(*self._apply_changes(batch), self._planner)
             task = self._task(before, planned)
         planned_at = time.perf_counter()
         self._on_step("before_run")
@@ -366,7 +372,7 @@ class Engine:
         committed = draft.prepare(self.root, self._on_step).commit(self.root, self._clock, self._on_step)
         with self._lock:
             self._state = state
-            self._results.add(draft.results)
+            self._results.add(batch, draft.results)
         durations = {
             "plan": (planned_at - began) * 1e3,
             "run": (ran_at - planned_at) * 1e3,
@@ -382,8 +388,9 @@ class Engine:
             self.statistics,
             idle,
         )
-        with self._lock:
+        with self._plan_lock:
             self._planner.note_committed(batch, planned, durations["run"], self.progress["numInputRows"])
+        with self._lock:
             self._control.forget(state)
             self._admission.forget_others(self._registry().by_id)
             self._committed.notify_all()
@@ -461,54 +468,74 @@ class Engine:
             limits=batch_limits(before.registry.running, planned.decisions.intermediates, self.options),
         )
 
-    def _apply_changes(self, state: EngineState, batch: int) -> EngineState:
-        """The state in which `batch` runs: its number, and every change that is there now."""
-        texts = {name: stream_text(stream) for name, stream in sorted(self.streams.items())}
-        new = {name: batch for name in texts if name not in state.stream_texts} if state.stream_texts else {}
-        state = replace(state, stream_texts=texts, first_batch_by_stream={**state.first_batch_by_stream, **new})
-        return self._control.applied(state, batch)
+    def _apply_changes(self, batch: int) -> tuple[EngineState, tuple[LiveQuery, ...]]:
+        """The state in which `batch` runs: its number, and every change that is there now; and its queries."""
+        with self._lock:
+            state = self._state
+            texts = {name: stream_text(stream) for name, stream in sorted(self.streams.items())}
+            new = {name: batch for name in texts if name not in state.stream_texts} if state.stream_texts else {}
+            state = replace(state, stream_texts=texts, first_batch_by_stream={**state.first_batch_by_stream, **new})
+            state = self._control.applied(state, batch)
+            return state, self._live_queries(state.registry.running)
 
-    def _plan_for(self, state: EngineState, planner: Planner) -> tuple[EngineState, Planned]:
-        live = tuple(
-            LiveQuery(
-                record.id,
-                record.name,
-                self.compiled(record.id),
-                record.complete_from or 0,
-                may_materialize=record.options.keep_intermediates,
-            )
-            for record in state.registry.running
-        )
+    def _plan_for(
+        self, state: EngineState, queries: tuple[LiveQuery, ...], planner: Planner
+    ) -> tuple[EngineState, Planned]:
         # After a restart the queries are those of the recorded epoch, unless changes came in between.
         is_resumed = self.progress is None and state.registry.running == self._state.registry.running
-        return planner.plan(live, self.streams, state, self.statistics, is_resumed=is_resumed)
+        return planner.plan(queries, self.streams, state, self.statistics, is_resumed=is_resumed)
+
+    def _live_queries(self, running: tuple[QueryRecord, ...]) -> tuple[LiveQuery, ...]:
+        """The same records as long as the queries are the same: planners remember what they derive from one."""
+        self._live = {record.id: self._live_query(record) for record in running}
+        return tuple(self._live.values())
+
+    def _live_query(self, record: QueryRecord) -> LiveQuery:
+        query, complete_from = self.compiled(record.id), record.complete_from or 0
+        may_materialize = record.options.keep_intermediates
+        made = LiveQuery(record.id, record.name, query, complete_from, may_materialize=may_materialize)
+        known = self._live.get(record.id)
+        return known if known == made else made
 
     def _registry(self) -> Registry:
         return self._control.registry(self._state)
 
 
 class _ResultIndex:
-    """Committed result files by query; read once from the manifests, then kept up."""
+    """Committed result files by query; read from the manifests once somebody asks, then kept up.
+
+    Nothing is read before: there is a manifest for every batch that ever was, and a restart must not wait for them.
+    """
 
     def __init__(self, root: Path) -> None:
+        self._root = root
         self._files: dict[str, list[ResultFile]] = {}
-        for manifest in read_manifests(root):
-            self.add(manifest.results)
+        self._newest_batch: int | None = None
 
-    def add(self, results: tuple[ResultFile, ...]) -> None:
-        for result in results:
-            self._files.setdefault(result.query, []).append(result)
+    def add(self, batch: int, results: tuple[ResultFile, ...]) -> None:
+        """Whoever asks between a commit and its addition has found the batch on disk already."""
+        if self._newest_batch is not None and batch > self._newest_batch:
+            self._add(batch, results)
 
     def of(self, query: str) -> list[ResultFile]:
+        if self._newest_batch is None:
+            self._newest_batch = NO_BATCH
+            for manifest in read_manifests(self._root):
+                self._add(manifest.batch, manifest.results)
         return list(self._files.get(query, []))
 
     def after(self, query: str, batch: int) -> tuple[int, tuple[ResultFile, ...]] | None:
-        files = self._files.get(query, [])
+        files = self.of(query)
         lower = bisect_right(files, batch, key=_batch_of)
         if lower == len(files):
             return None
         found = _batch_of(files[lower])
         return found, tuple(files[lower : bisect_right(files, found, lo=lower, key=_batch_of)])
+
+    def _add(self, batch: int, results: tuple[ResultFile, ...]) -> None:
+        for result in results:
+            self._files.setdefault(result.query, []).append(result)
+        self._newest_batch = batch
 
 
 def _batch_of(file: ResultFile) -> int:

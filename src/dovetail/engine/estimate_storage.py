@@ -133,7 +133,7 @@ def _kept_share(kept: StorePlan, kept_s: float, arriving: Estimate, world: Store
 
 
 def _union(kept: StorePlan, kept_share: Estimate, wanted: StorePlan, share: Estimate) -> Estimate:
-    if kept.keeps_all or set(wanted.selections) <= set(kept.selections):
+    if kept.keeps_all or wanted.selection_set <= kept.selection_set:
         return kept_share
     if wanted.keeps_all:
         return share

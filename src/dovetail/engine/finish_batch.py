@@ -145,16 +145,23 @@ def _keep_and_expire(
     for store in planned:
         own = [meta for meta in buckets if meta.store == store.id]
         gone = [meta for meta in own if store.retention.is_dead(meta.max_time_us, watermarks)]
-        kept += [meta for meta in own if meta not in gone]
+        living = [meta for meta in own if meta not in gone]
+        kept += living
         dead += gone
         history = state.histories.get(store.id, StoreHistory())
-        histories[store.id] = history.continued(_decided(plan, store, broken), state.batch).with_expired(gone)
+        history = history.continued(_decided(plan, store, broken), state.batch).with_expired(gone)
+        if store.id not in state.fills:
+            # What a fill adds is older than the store, and serves only whom all segments serve.
+            history = history.since(min((meta.lower_batch for meta in living), default=state.batch))
+        histories[store.id] = history
     dead += [meta for meta in buckets if meta.store not in histories]
     return tuple(kept), dead, histories
 
 
 def _decided(plan: SharedPlan, store: StorePlan, broken: set[str]) -> StorePlan:
     """The store without selections that only broken queries ask: this batch's rows may lack their bits."""
+    if not broken:
+        return store
     asked_by = {selection: queries_of_selection(plan, store.id, selection) for selection in store.selections}
     undecided = {selection for selection, queries in asked_by.items() if queries and queries <= broken}
     return replace(store, selections=tuple(s for s in store.selections if s not in undecided))

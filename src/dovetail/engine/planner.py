@@ -17,7 +17,8 @@ from dovetail.engine.replan_reasons import replan_reasons
 from dovetail.engine.state import EngineState
 from dovetail.optimizer.decide import Decide, Decisions, greedy, keep_intermediates
 from dovetail.optimizer.live_query import LiveQuery
-from dovetail.optimizer.plan_queries import plan_queries
+from dovetail.optimizer.plan_queries import orders_taken, plan_queries
+from dovetail.optimizer.share_probe_prefixes import Orders
 from dovetail.plan.shared_plan import SharedPlan, even_placement
 from dovetail.query.stream import Stream
 from dovetail.stats.catalog import StatsCatalog
@@ -26,17 +27,21 @@ from dovetail.stats.unit_costs import UnitCosts
 
 @dataclass(frozen=True)
 class Planned:
-    """A plan and what it was made of: the same queries, decisions and statistics give the same plan."""
+    """A plan and what it was made of: the same queries, decisions, orders and statistics give the same plan.
+
+    `orders` are all that the plan takes, those included that nobody decided.
+    """
 
     plan: SharedPlan
     queries: tuple[LiveQuery, ...]
     decisions: Decisions
     stats: StatsCatalog
+    orders: Orders
     reasons: tuple[str, ...] = ()
 
 
 class Planner:
-    """Remembers the plan that runs. Not thread-safe: the engine calls it under its lock."""
+    """Remembers the plan that runs. Not thread-safe: the engine calls it under a lock."""
 
     def __init__(
         self, options: EngineOptions, units: UnitCosts, decide: Decide | None, fill_policy: FillPolicy
@@ -78,12 +83,13 @@ class Planner:
             return state, running
         epoch = state.epoch if is_resumed and state.epoch else state.epoch + 1
         placement = even_placement(self._options.key_groups, self._options.partitions)
-        plan = plan_queries(queries, streams, placement, epoch=epoch, stats=stats, decisions=decisions)
+        orders = self._orders(queries, streams, stats, decisions)
+        plan = plan_queries(queries, streams, placement, epoch=epoch, stats=stats, decisions=decisions, orders=orders)
         if running is not None and replace(plan, epoch=running.plan.epoch) == running.plan:
             # Other figures, the same plan: nobody needs to hear of it.
-            return state, Planned(running.plan, queries, decisions, stats)
+            return state, Planned(running.plan, queries, decisions, stats, orders)
         reasons = () if running is None else (*_differences(running, queries, decisions), *self._moved)
-        return replace(state, epoch=epoch), Planned(plan, queries, decisions, stats, reasons)
+        return replace(state, epoch=epoch), Planned(plan, queries, decisions, stats, orders, reasons)
 
     def for_preview(self) -> Planner:
         """One that plans as this one would now, and of which this one never hears."""
@@ -99,6 +105,22 @@ class Planner:
             self.history.note_change(PlanChange(batch, planned.plan.epoch, planned.reasons, *expected))
             self._moved = ()
         self.history.note_batch(run_ms, rows)
+
+    def _orders(
+        self,
+        queries: tuple[LiveQuery, ...],
+        streams: Mapping[str, Stream],
+        stats: StatsCatalog,
+        decisions: Decisions,
+    ) -> Orders:
+        """What is decided comes first, then what runs, as long as nothing else changed than queries: one that is
+        created or dropped gives the others no reason to go another way.
+        """
+        running = self._running
+        is_as_before = running is not None and running.stats is stats
+        if running is not None and is_as_before and _is_same_but_orders(running.decisions, decisions):
+            decisions = replace(decisions, orders={**running.orders, **decisions.orders})
+        return orders_taken(queries, streams, stats, decisions)
 
     def _stats_to_plan_by(self, queries: tuple[LiveQuery, ...], now: StatsCatalog) -> StatsCatalog:
         """The statistics of the last plan, until something moved by so much that another plan may be better."""
@@ -122,6 +144,10 @@ class Planner:
             kept = keep_intermediates(queries, streams, stats, batch)
             decisions = replace(decisions, intermediates=kept.intermediates)
         return decisions
+
+
+def _is_same_but_orders(one: Decisions, other: Decisions) -> bool:
+    return (one.intermediates, one.rank_order) == (other.intermediates, other.rank_order)
 
 
 def _differences(running: Planned, queries: tuple[LiveQuery, ...], decisions: Decisions) -> list[str]:

@@ -58,7 +58,7 @@ def price_plan(engine: Engine, planned: Planned, alone_for: Collection[str] | No
     view = joint_view(
         planned.queries, stats, JointOptions(0.0, may_materialize, options.storage_budget, engine.unit_costs)
     )
-    running = running_plan(view, planned.decisions, engine.streams, planned.stats)
+    running = running_plan(view, planned.decisions, engine.streams, planned.orders)
     alone = costs_alone(view, running.plan, stats, alone_for)
     book = share_costs(view, running.plan, alone, running.wanted_by)
     return PricedPlan(running, book, cost_basis(view.queries, stats))

@@ -92,9 +92,12 @@ def _store_entries(state: EngineState, plan: SharedPlan, name_by_query: Mapping[
 
 def _hop_entries(plan: SharedPlan, steps: list[StepCount], name_by_query: Mapping[str, str]) -> list[dict[str, Any]]:
     entries = []
+    steps_by_node: dict[str, list[StepCount]] = {}
+    for step in steps:
+        steps_by_node.setdefault(step.node, []).append(step)
     for tree in plan.trees:
         for node in tree.walk():
-            counted = [step for step in steps if step.node == node.id]
+            counted = steps_by_node.get(node.id, [])
             entries.append(
                 {
                     "hop": node.member,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 from typing import Any
@@ -57,7 +57,7 @@ class QueryRecord:
         return self.state in (QueryState.PENDING, QueryState.RUNNING)
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self) | {"state": self.state.value}
+        return vars(self) | {"state": self.state.value, "options": self.options.to_json()}
 
     @staticmethod
     def from_json(record: Mapping[str, Any]) -> QueryRecord:

@@ -11,7 +11,7 @@ It never takes a store that no equality reaches. Sharing of chosen orders is `sh
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dovetail.optimizer.live_query import LiveQuery, as_row, store_of
@@ -34,16 +34,18 @@ def choose_probe_order(live: LiveQuery, start: str, stats: StatsCatalog, is_shar
     query = live.query
     order = [start]
     remaining = [relation.alias for relation in query.relations if relation.alias != start]
+    factors: _Factors | None = None
     while remaining:
         reachable = [alias for alias in remaining if edges_between(query, order, alias)]
-        best = min(
-            reachable,
-            key=lambda alias: (
-                _two_step_cost(query, order, alias, remaining, stats),
-                not is_shared(tuple(order), alias),
-                live.rank_by_alias[alias],
-            ),
-        )
+        if len(reachable) == 1:
+            best = reachable[0]
+        else:
+            factors = factors or _Factors.of(query, stats)
+            costs = {a: factors.two_step_cost(order, a, is_last=len(remaining) == 1) for a in reachable}
+            best = min(
+                reachable,
+                key=lambda a: (costs[a], not is_shared(tuple(order), a), live.rank_by_alias[a]),
+            )
         order.append(best)
         remaining.remove(best)
     return ProbeOrder(tuple(order))
@@ -58,25 +60,38 @@ def edges_between(query: JoinQuery, joined: list[str], alias: str) -> list[Equal
     ]
 
 
-def _two_step_cost(query: JoinQuery, order: list[str], alias: str, remaining: list[str], stats: StatsCatalog) -> float:
-    """|R| + |R join next| shipped onwards; the last step ships nothing on."""
-    shipped_now = estimated_rows(query, order, stats)
-    shipped_next = estimated_rows(query, [*order, alias], stats) if len(remaining) > 1 else 0.0
-    return shipped_now + shipped_next
-
-
-def estimated_rows(query: JoinQuery, joined: list[str], stats: StatsCatalog) -> float:
+def estimated_rows(query: JoinQuery, joined: Sequence[str], stats: StatsCatalog) -> float:
     """Partial results over `joined` whose newest member is the first."""
-    rows = 1.0 / len(joined)
-    for alias in joined:
-        relation = query.relation(alias)
-        rows *= (
-            stats.rows(relation.stream).value
-            * stats.selection(as_row(relation.selection, alias), store_of(relation)).value
-        )
-    return rows * match_of_all(
-        _equated(query, equality, stats) for equality in query.equalities if equality.aliases <= set(joined)
-    )
+    return _Factors.of(query, stats).rows(joined)
+
+
+@dataclass(frozen=True)
+class _Factors:
+    """What sizes of a query's partial results are made of, looked up once for all orders."""
+
+    rows_by_alias: Mapping[str, float]
+    equated: tuple[tuple[frozenset[str], Equated], ...]
+
+    @staticmethod
+    def of(query: JoinQuery, stats: StatsCatalog) -> _Factors:
+        rows_by_alias = {
+            relation.alias: stats.rows(relation.stream).value
+            * stats.selection(as_row(relation.selection, relation.alias), store_of(relation)).value
+            for relation in query.relations
+        }
+        equated = ((equality.aliases, _equated(query, equality, stats)) for equality in query.equalities)
+        return _Factors(rows_by_alias, tuple(equated))
+
+    def rows(self, joined: Sequence[str]) -> float:
+        rows = 1.0 / len(joined)
+        for alias in joined:
+            rows *= self.rows_by_alias[alias]
+        members = set(joined)
+        return rows * match_of_all(equated for aliases, equated in self.equated if aliases <= members)
+
+    def two_step_cost(self, order: Sequence[str], alias: str, *, is_last: bool) -> float:
+        """|R| + |R join next| shipped onwards; the last step ships nothing on."""
+        return self.rows(order) + (0.0 if is_last else self.rows([*order, alias]))
 
 
 def _equated(query: JoinQuery, equality: Equality, stats: StatsCatalog) -> Equated:

@@ -6,7 +6,8 @@ Selections count as its own then: stores and steps hold what it wants itself, no
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from dataclasses import replace
 
 from dovetail.optimizer.decide_jointly import JointOptions, joint_view, wanted_ranks
 from dovetail.optimizer.joint.flow import build_flow
@@ -33,6 +34,7 @@ def costs_alone(
 
 def _cost_alone(named: NamedQuery, part: JointPlan, stats: StatsCatalog, options: JointOptions) -> float:
     alone = joint_view((named.live,), stats, options)
+    part = _in_names_of(alone.queries[0], named, part)
     as_now = plan_cost(alone.cost_model, part)
     can_keep = options.may_materialize and named.graph.may_materialize and named.graph.intermediates
     rank_order = wanted_ranks(alone, part, options) if can_keep else ()
@@ -40,6 +42,34 @@ def _cost_alone(named: NamedQuery, part: JointPlan, stats: StatsCatalog, options
         return min(as_now, solve(alone.problem(rank_order), options.budget_s, part).plan.cost)
     # Without intermediates starts have no step in common, so the cheapest path of each is the best plan.
     return min(as_now, choose_greedily(build_flow(alone.problem(()))).total())
+
+
+def _in_names_of(alone: NamedQuery, shared: NamedQuery, part: JointPlan) -> JointPlan:
+    """The part with predicates as they are called where there are no other queries, and so no groups of them."""
+    name = {shared.predicate(each): alone.predicate(each) for each in shared.live.query.equalities}
+
+    def join(each: SubJoin) -> SubJoin:
+        return SubJoin(each.relations, tuple(sorted(name[predicate] for predicate in each.predicates)))
+
+    def paths(found: Iterable[ProbePath]) -> tuple[ProbePath, ...]:
+        return tuple(
+            ProbePath(
+                path.start,
+                tuple(
+                    replace(step, joined=join(step.joined), target=join(step.target), result=join(step.result))
+                    for step in path.steps
+                ),
+            )
+            for path in found
+        )
+
+    return replace(
+        part,
+        queries=tuple(replace(each, paths=paths(each.paths)) for each in part.queries),
+        intermediates=tuple(
+            replace(each, join=join(each.join), paths=paths(each.paths)) for each in part.intermediates
+        ),
+    )
 
 
 def part_of(plan: JointPlan, query: str) -> JointPlan:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
-from dovetail.optimizer.live_query import LiveQuery, as_row, store_of
+from dovetail.optimizer.live_query import LiveQuery, store_of
 from dovetail.plan.intermediate import Intermediate
 from dovetail.plan.probe_tree import ProbeTree, member_name
 from dovetail.plan.store_plan import ROW, IndexPlan, Retention, StorePlan
 from dovetail.query.expression import TRUE, Expression, columns_of, rename_relations
 from dovetail.query.join_query import Relation
 from dovetail.query.stream import Stream
+
+_TRUE_TEXT = str(TRUE)
 
 
 def derive_stores(
@@ -42,6 +45,10 @@ class IntermediateFolds:
 
 def required_columns(live: LiveQuery, relation: Relation, event_time: str | None) -> frozenset[str]:
     """What a stored row must still have when the query probes it; its selection was decided on arrival."""
+    return live.derived(("columns", relation.alias, event_time), lambda: _columns(live, relation, event_time))
+
+
+def _columns(live: LiveQuery, relation: Relation, event_time: str | None) -> frozenset[str]:
     query = live.query
     expressions: list[Expression] = [column.expression for column in query.output]
     expressions += query.residuals
@@ -56,14 +63,20 @@ def retention_of(uses: Iterable[tuple[LiveQuery, Relation]]) -> Retention:
     """How long a row can find partners: the longest over the queries, per stream that could bring one."""
     keep_us: dict[str, int] = {}
     for live, relation in uses:
-        for other in live.query.relations:
-            if other.alias == relation.alias:
-                continue
-            upper_us = live.time_closure.get((relation.alias, other.alias))
+        for stream, upper_us in live.derived(("partners", relation.alias), partial(_partners, live, relation)):
             if upper_us is None:
                 return Retention(None)
-            keep_us[other.stream] = max(upper_us, keep_us.get(other.stream, upper_us))
+            keep_us[stream] = max(upper_us, keep_us.get(stream, upper_us))
     return Retention(tuple(sorted(keep_us.items())))
+
+
+def _partners(live: LiveQuery, relation: Relation) -> tuple[tuple[str, int | None], ...]:
+    """The streams of the other relations, and how much later than a row of this one their rows may be."""
+    return tuple(
+        (other.stream, live.time_closure.get((relation.alias, other.alias)))
+        for other in live.query.relations
+        if other.alias != relation.alias
+    )
 
 
 def growing_streams(live: LiveQuery) -> list[str]:
@@ -81,14 +94,15 @@ def _derive_store(
     relation = uses[0][1]
     event_time = event_times[relation.stream]
     columns = frozenset(name for live, use in uses for name in required_columns(live, use, event_time))
-    selections = {as_row(use.selection, use.alias) for _, use in uses}
+    # By text, which is quicker to compare than what it says.
+    selections = dict(live.selection_and_text(use.alias) for live, use in uses)
     return StorePlan(
         id=store,
         stream=relation.stream,
         hop_window=relation.hop_window,
         event_time=event_time,
         columns=tuple(sorted(columns)),
-        selections=tuple(sorted(selections, key=lambda selection: (selection != TRUE, str(selection)))),
+        selections=tuple(selections[text] for text in sorted(selections, key=lambda text: (text != _TRUE_TEXT, text))),
         indexes=tuple(sorted(indexes, key=lambda index: index.id)),
         retention=retention_of(uses),
     )

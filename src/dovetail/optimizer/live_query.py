@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, TypeVar
 
 from dovetail.plan.store_plan import ROW, store_id
 from dovetail.plan.visibility import Rank
 from dovetail.query.expression import Expression, rename_relations
 from dovetail.query.join_query import JoinQuery, Relation
 from dovetail.query.time_closure import UpperByPair, close_time_bounds
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,32 @@ class LiveQuery:
     into: str | None = None
     rank_order: tuple[str, ...] = ()
     may_materialize: bool = True
+
+    def derived(self, key: tuple[Hashable, ...], make: Callable[[], T]) -> T:
+        """`make()`, once for this record: a query outlives many plans, and most of what they need of it is the same."""
+        if key not in self._derived:
+            self._derived[key] = make()
+        found: T = self._derived[key]
+        return found
+
+    @cached_property
+    def _derived(self) -> dict[tuple[Hashable, ...], Any]:
+        return {}
+
+    def ranked(self, rank_order: tuple[str, ...]) -> LiveQuery:
+        """The same query under other ranks; the same record again for the same ranks."""
+        if rank_order == self.rank_order:
+            return self
+        return self.derived(("ranked", rank_order), lambda: replace(self, rank_order=rank_order))
+
+    def selection_and_text(self, alias: str) -> tuple[str, Expression]:
+        """What the query asks of a stored row of this relation, after its text."""
+
+        def make() -> tuple[str, Expression]:
+            selection = as_row(self.query.relation(alias).selection, alias)
+            return str(selection), selection
+
+        return self.derived(("selection", alias), make)
 
     @cached_property
     def time_closure(self) -> UpperByPair:

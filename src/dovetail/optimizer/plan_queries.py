@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from dovetail.optimizer.decide import Decisions
 from dovetail.optimizer.derive_stores import IntermediateFolds, derive_stores
 from dovetail.optimizer.live_query import LiveQuery
 from dovetail.optimizer.materialize import Part, fold, maintaining_query
 from dovetail.optimizer.plan_fills import filling_query, plan_fill
-from dovetail.optimizer.share_probe_prefixes import Folds, share_probe_prefixes
+from dovetail.optimizer.share_probe_prefixes import Folds, Orders, share_probe_prefixes, taken_orders
 from dovetail.plan.shared_plan import Placement, SharedPlan
 from dovetail.query.stream import Stream
 from dovetail.stats.catalog import StatsCatalog
@@ -24,12 +24,16 @@ def plan_queries(
     epoch: int,
     stats: StatsCatalog | None = None,
     decisions: Decisions | None = None,
+    orders: Orders | None = None,
 ) -> SharedPlan:
-    """A pure function of its arguments: a replayed batch plans the same."""
+    """A pure function of its arguments: a replayed batch plans the same.
+
+    `orders` are `orders_taken` for the same arguments, where somebody has them already.
+    """
     decisions = decisions or Decisions()
     stats = stats or StatsCatalog()
     forms = running_forms(queries, streams, decisions)
-    trees = share_probe_prefixes(forms.running, stats, forms.folds, decisions.orders)
+    trees = share_probe_prefixes(forms.running, stats, forms.folds, orders or decisions.orders)
     # Stores are indexed for what will probe them, too: an index is cheap on arrival and dear afterwards.
     is_later = bool(forms.later_folds)
     later = share_probe_prefixes(forms.running, stats, forms.later_folds, decisions.orders) if is_later else ()
@@ -46,6 +50,14 @@ def plan_queries(
     )
 
 
+def orders_taken(
+    queries: tuple[LiveQuery, ...], streams: Mapping[str, Stream], stats: StatsCatalog, decisions: Decisions
+) -> Orders:
+    """By query (or what maintains an intermediate) and start: the order decided, else the greedy one."""
+    forms = running_forms(queries, streams, decisions)
+    return taken_orders(forms.running, stats, forms.folds, decisions.orders)
+
+
 @dataclass(frozen=True)
 class RunningForms:
     """Queries as they run by decisions: with their ranks, and those that maintain intermediates behind them.
@@ -60,7 +72,7 @@ class RunningForms:
 
 
 def running_forms(queries: tuple[LiveQuery, ...], streams: Mapping[str, Stream], decisions: Decisions) -> RunningForms:
-    queries = tuple(replace(live, rank_order=decisions.rank_order) for live in queries)
+    queries = tuple(live.ranked(decisions.rank_order) for live in queries)
     query_by_id = {live.id: live for live in queries}
     maintaining = tuple(maintaining_query(kept, query_by_id, streams) for kept in decisions.intermediates)
     parts: dict[tuple[str, str], list[Part]] = {}

@@ -19,9 +19,8 @@ from dovetail.optimizer.joint_view import JointView, NamedQuery
 from dovetail.optimizer.live_query import LiveQuery
 from dovetail.optimizer.materialize import KeptIntermediate, Use, maintained_by, member_alias
 from dovetail.optimizer.plan_queries import running_forms
-from dovetail.optimizer.share_probe_prefixes import Orders, taken_orders
+from dovetail.optimizer.share_probe_prefixes import Orders
 from dovetail.query.stream import Stream
-from dovetail.stats.catalog import StatsCatalog
 
 Taker = tuple[str, int]
 """Who goes through a probe tree, as its legs name it: a query or what maintains a store, and the number of a start."""
@@ -37,12 +36,9 @@ class RunningPlan:
     joins_by_store: Mapping[str, tuple[SubJoin, ...]]
 
 
-def running_plan(
-    view: JointView, decisions: Decisions, streams: Mapping[str, Stream], stats: StatsCatalog
-) -> RunningPlan:
-    """`stats` are those that the plan was made by: they say which greedy orders are taken."""
+def running_plan(view: JointView, decisions: Decisions, streams: Mapping[str, Stream], orders: Orders) -> RunningPlan:
+    """`orders` are all that the plan takes."""
     forms = running_forms(tuple(named.live for named in view.queries), streams, decisions)
-    orders = taken_orders(forms.running, stats, forms.folds, decisions.orders)
     path_by_taker: dict[Taker, ProbePath] = {}
     queries = []
     for named in view.queries:

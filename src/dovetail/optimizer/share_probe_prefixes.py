@@ -27,9 +27,11 @@ from dovetail.stats.catalog import StatsCatalog
 class _Trie:
     """The tree while it grows; insertion order is query order, so plans are deterministic."""
 
+    step: ProbeStep | None = None
     legs: list[Leg] = field(default_factory=list)
     emits: list[Emit] = field(default_factory=list)
-    children: dict[ProbeStep, _Trie] = field(default_factory=dict)
+    children: dict[str, _Trie] = field(default_factory=dict)
+    """By the text of their step, which names it as its content does and is quicker to compare."""
 
 
 Orders = Mapping[tuple[str, str], tuple[str, ...]]
@@ -46,7 +48,7 @@ def share_probe_prefixes(
     roots, _ = _grow(queries, stats, folds or {}, orders or {})
     return tuple(
         ProbeTree(
-            store, tuple(root.legs), tuple(_frozen(child, step, store, 1) for step, child in root.children.items())
+            store, tuple(root.legs), tuple(_frozen(child, text, store, 1) for text, child in root.children.items())
         )
         for store, root in sorted(roots.items())
     )
@@ -97,30 +99,54 @@ def _greedy_order(root: _Trie, live: LiveQuery, start: str, stats: StatsCatalog)
         trie: _Trie | None = root
         for length in range(1, len(joined) + 1):
             following = joined[length] if length < len(joined) else alias
-            trie = trie.children.get(_step(live, joined[:length], following)) if trie else None
+            trie = trie.children.get(_step(live, joined[:length], following)[0]) if trie else None
         return trie is not None
 
     return choose_probe_order(live, start, stats, is_shared).aliases
 
 
 def _insert(root: _Trie, live: LiveQuery, order: tuple[str, ...], start_number: int) -> None:
-    root.legs.append(_leg(live, order, 0, start_number))
+    path = live.derived(("path", order, start_number), lambda: _path(live, order, start_number))
     trie = root
-    for position in range(1, len(order)):
-        trie = trie.children.setdefault(_step(live, order[:position], order[position]), _Trie())
-        trie.legs.append(_leg(live, order, position, start_number))
+    trie.legs.append(path.legs[0])
+    for (text, step), leg in zip(path.steps, path.legs[1:], strict=True):
+        if text not in trie.children:
+            trie.children[text] = _Trie(step)
+        trie = trie.children[text]
+        trie.legs.append(leg)
+    trie.emits.append(path.emit)
+
+
+@dataclass(frozen=True)
+class _Path:
+    """One start of a query in the order it takes: its steps with their texts, its leg at the start and at each."""
+
+    steps: tuple[tuple[str, ProbeStep], ...]
+    legs: tuple[Leg, ...]
+    emit: Emit
+
+
+def _path(live: LiveQuery, order: tuple[str, ...], start_number: int) -> _Path:
     names = {alias: member_name(position) for position, alias in enumerate(order)}
-    trie.emits.append(
-        Emit(
-            live.id,
-            start_number,
-            tuple(OutputColumn(c.name, rename_relations(c.expression, names)) for c in live.query.output),
-            live.into,
-        )
+    output = tuple(OutputColumn(c.name, rename_relations(c.expression, names)) for c in live.query.output)
+    return _Path(
+        tuple(_step(live, order[:position], order[position]) for position in range(1, len(order))),
+        tuple(_leg(live, order, position, start_number) for position in range(len(order))),
+        Emit(live.id, start_number, output, live.into),
     )
 
 
-def _step(live: LiveQuery, joined: tuple[str, ...], alias: str) -> ProbeStep:
+def _step(live: LiveQuery, joined: tuple[str, ...], alias: str) -> tuple[str, ProbeStep]:
+    """The step and its text."""
+
+    def make() -> tuple[str, ProbeStep]:
+        step = _make_step(live, joined, alias)
+        return str(step), step
+
+    return live.derived(("step", joined, alias), make)
+
+
+def _make_step(live: LiveQuery, joined: tuple[str, ...], alias: str) -> ProbeStep:
     names = {name: member_name(position) for position, name in enumerate(joined)}
     key_pairs: dict[str, tuple[Expression, Expression]] = {}
     for equality in edges_between(live.query, list(joined), alias):
@@ -156,14 +182,17 @@ def _leg(live: LiveQuery, order: tuple[str, ...], position: int, start_number: i
     return Leg(
         live.id,
         start_number,
-        as_row(live.query.relation(alias).selection, alias),
+        live.selection_and_text(alias)[1],
         tuple(bounds),
         residuals,
     )
 
 
-def _frozen(trie: _Trie, step: ProbeStep, path: str, member: int) -> ProbeNode:
-    path = f"{path} > {step}"
-    children = tuple(_frozen(child, next_step, path, member + 1) for next_step, child in trie.children.items())
+def _frozen(trie: _Trie, text: str, path: str, member: int) -> ProbeNode:
+    step = trie.step
+    if step is None:
+        raise ValueError("only the root of a tree has no step")
+    path = f"{path} > {text}"
+    children = tuple(_frozen(child, below, path, member + 1) for below, child in trie.children.items())
     digest = hashlib.sha256(path.encode()).hexdigest()[:10]
     return ProbeNode(f"{step.target}#{digest}", member, step, tuple(trie.legs), tuple(trie.emits), children)

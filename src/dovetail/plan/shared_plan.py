@@ -67,12 +67,12 @@ class SharedPlan:
             # A fill may probe indexes that no store keeps: its rows are old, what they lack is built in memory.
             if not {fill.store, fill.driver, *(node.step.target for node in fill.tree.walk())} <= ids:
                 raise ValueError(f"the fill of {fill.store} needs a store that is not there")
+        kept = {(store.id, index.id) for store in self.stores for index in store.indexes}
         for tree in self.trees:
             if tree.start not in ids:
                 raise ValueError(f"no store {tree.start}")
             for node in tree.walk():
-                store = self.store(node.step.target) if node.step.target in ids else None
-                if store is None or node.step.index not in store.indexes:
+                if (node.step.target, node.step.index.id) not in kept:
                     raise ValueError(f"node {node.id} probes an index that no store keeps")
 
     def store(self, store_id: str) -> StorePlan:

@@ -70,9 +70,13 @@ class StorePlan:
     indexes: tuple[IndexPlan, ...]
     retention: Retention
 
+    @cached_property
+    def selection_set(self) -> frozenset[Expression]:
+        return frozenset(self.selections)
+
     @property
     def keeps_all(self) -> bool:
-        return TRUE in self.selections
+        return TRUE in self.selection_set
 
     @property
     def tested_selections(self) -> tuple[Expression, ...]:

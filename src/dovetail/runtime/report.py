@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -138,6 +138,9 @@ class MergedBuckets:
     replaced_paths: tuple[str, ...]
 
 
+_PLAIN_LISTS = ("streams", "selections", "query_sets", "keys", "steps", "samples", "results", "failures")
+
+
 @dataclass
 class TaskReport:
     """Filled while a task runs, sent once at its end.
@@ -183,11 +186,13 @@ class TaskReport:
         return True
 
     def to_bytes(self) -> bytes:
-        record = asdict(replace(self, keys=[], found={}, void_queries=set()))
-        del record["void_queries"]
+        # asdict visits every number of every entry, and there are thousands.
+        record: dict[str, Any] = {name: [vars(entry) for entry in getattr(self, name)] for name in _PLAIN_LISTS}
+        record["merges"] = [
+            {"merged": each.merged.to_json(), "replaced_paths": each.replaced_paths} for each in self.merges
+        ]
+        record["seconds_by_part"] = self.seconds_by_part
         record["found"] = {query: [found.pairs, found.results] for query, found in self.found.items()}
-        # asdict visits every number of a list, and here are hundreds for every index.
-        record["keys"] = [vars(entry) for entry in self.keys]
         return json.dumps(record, separators=(",", ":")).encode()
 
     @staticmethod

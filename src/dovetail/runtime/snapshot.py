@@ -29,6 +29,7 @@ from dovetail.store.bucket_file import Bucket, BucketIndex, BucketMeta
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
+BITS_PER_WORD = 64
 OnFailure = Callable[[Expression, EvaluationError], None]
 
 
@@ -38,9 +39,14 @@ class MappedBucket:
     def __init__(self, root: Path, meta: BucketMeta) -> None:
         self.file = Bucket(root, meta)
         self.meta = meta
-        word_count = (len(meta.selections) + 63) // 64
-        self.words: list[U64] = [self.file.selection_words(word) for word in range(word_count)]
+        word_count = -(-len(meta.selections) // BITS_PER_WORD)
+        self.words: list[U64] = []
+        self.addresses: list[int] = []
+        """Where each of the `words` begins."""
+        for word in range(word_count):
+            self._add_word(self.file.selection_words(word))
         self._place_by_selection = {name: place for place, name in enumerate(meta.selections)}
+        self._next_place = len(self.words) * BITS_PER_WORD
         self._built_indexes: dict[str, BucketIndex] = {}
 
     def index(self, index: IndexPlan, timezone: str) -> BucketIndex:
@@ -51,18 +57,32 @@ class MappedBucket:
             self._built_indexes[index.id] = found
         return found
 
-    def place(self, selection: Expression, timezone: str) -> int:
-        """Where the selection's bit lies; one that came after the bucket is evaluated once over its rows."""
-        if selection == TRUE:
-            return ALL_PASS
-        name = str(selection)
-        if name not in self._place_by_selection:
+    def place(self, selection: Expression, name: str, timezone: str) -> int:
+        """Where the bit of the selection called `name` lies; one that came after the bucket is evaluated once."""
+        place = self._place_by_selection.get(name)
+        if place is None:
             mask = self._mask(selection, timezone)
             if mask is None:
                 return NONE_PASS
-            self._place_by_selection[name] = len(self.words) * 64
-            self.words.append(mask.astype(np.uint64))
-        return self._place_by_selection[name]
+            place = self._place_by_selection[name] = self._next_place
+            self._add_bit(place, mask)
+        return place
+
+    def _add_bit(self, place: int, mask: Mask) -> None:
+        """Younger selections share words of their own, those of the file are mapped read-only."""
+        word, bit = divmod(place, BITS_PER_WORD)
+        if bit == 0:
+            self._add_word(np.zeros(self.meta.rows, np.uint64))
+        self.words[word] |= mask.astype(np.uint64) << np.uint64(bit)
+        self._next_place += 1
+
+    def _add_word(self, word: U64) -> None:
+        self.words.append(word)
+        self.addresses.append(word.ctypes.data)
+
+    def bits_used(self, word: int) -> int:
+        """How many bits of a word are decided: more may come as long as not all are."""
+        return min(self._next_place - word * BITS_PER_WORD, BITS_PER_WORD)
 
     def _mask(self, selection: Expression, timezone: str) -> Mask | None:
         """The rows that pass; None where the bucket cannot tell.
@@ -72,7 +92,8 @@ class MappedBucket:
         """
         place = self._place_by_selection.get(str(selection))
         if place is not None:
-            stored: Mask = (self.words[place // 64] >> np.uint64(place % 64)) & np.uint64(1) != 0
+            word, bit = divmod(place, BITS_PER_WORD)
+            stored: Mask = (self.words[word] >> np.uint64(bit)) & np.uint64(1) != 0
             return stored
         if {column.name for column in columns_of(selection)} <= set(self.meta.columns):
             return evaluate_mask(
@@ -110,6 +131,14 @@ class SelectionBits:
     addresses: U64
 
 
+@dataclass(frozen=True)
+class _Places:
+    """Where one selection's bit lies in every bucket, and what went wrong while it was evaluated."""
+
+    by_bucket: npt.NDArray[np.int32]
+    errors: tuple[EvaluationError, ...]
+
+
 class Entries:
     """The entries of one bucket's index with codes in a range, and what belongs to them, in the order of the codes.
 
@@ -122,7 +151,7 @@ class Entries:
         self.rows = index.rows[part]
         self._ordinal = ordinal
         self._times: I64 | None = None
-        self._words: dict[int, U64] = {}
+        self._words: dict[tuple[int, int], U64] = {}
 
     @cached_property
     def refs(self) -> U64:
@@ -135,9 +164,10 @@ class Entries:
 
     def words(self, word: int) -> U64:
         """The n-th word of selection bits."""
-        if word not in self._words:
-            self._words[word] = self._bucket.words[word][self.rows]
-        return self._words[word]
+        key = word, self._bucket.bits_used(word)
+        if key not in self._words:
+            self._words[key] = self._bucket.words[word][self.rows]
+        return self._words[key]
 
 
 class StoreSnapshot:
@@ -153,6 +183,8 @@ class StoreSnapshot:
         self.current_from = len(earlier)
         self._gatherer_by_column: dict[str, Gatherer] = {}
         self._entries: dict[tuple[int, str, int], Entries] = {}
+        self._known_places: dict[tuple[Expression, int], _Places] = {}
+        self._known_addresses: tuple[int, U64] | None = None
 
     @cached_property
     def _buckets(self) -> list[MappedBucket]:
@@ -190,19 +222,38 @@ class StoreSnapshot:
         """Where each leg finds its selection's bit; buckets before a leg's first batch pass nothing."""
         place = np.empty((len(selections), len(self._buckets)), np.int32)
         for leg, (selection, first_batch) in enumerate(zip(selections, first_batches, strict=True)):
+            found = self._places(selection, first_batch)
+            place[leg] = found.by_bucket
+            for error in found.errors:
+                on_failure(selection, error)
+        return SelectionBits(place, self._addresses())
+
+    def _places(self, selection: Expression, first_batch: int) -> _Places:
+        """By bucket, once for all steps of a task that ask the same."""
+        found = self._known_places.get((selection, first_batch))
+        if found is None:
+            name, errors = str(selection), []
+            by_bucket = np.full(len(self._buckets), NONE_PASS, np.int32)
             for ordinal, bucket in enumerate(self._buckets):
-                place[leg, ordinal] = NONE_PASS
                 if bucket.meta.lower_batch < first_batch:
                     continue
                 try:
-                    place[leg, ordinal] = bucket.place(selection, self._timezone)
+                    is_tested = selection != TRUE
+                    by_bucket[ordinal] = bucket.place(selection, name, self._timezone) if is_tested else ALL_PASS
                 except EvaluationError as error:
-                    on_failure(selection, error)
-        width = max((len(bucket.words) for bucket in self._buckets), default=0)
-        addresses = np.zeros((len(self._buckets), max(width, 1)), np.uint64)
-        for ordinal, bucket in enumerate(self._buckets):
-            addresses[ordinal, : len(bucket.words)] = [words.ctypes.data for words in bucket.words]
-        return SelectionBits(place, addresses)
+                    errors.append(error)
+            found = self._known_places[selection, first_batch] = _Places(by_bucket, tuple(errors))
+        return found
+
+    def _addresses(self) -> U64:
+        """Where every word of every bucket begins; the same array until some bucket gains a word."""
+        word_counts = [len(bucket.words) for bucket in self._buckets]
+        if self._known_addresses is None or self._known_addresses[0] != sum(word_counts):
+            addresses = np.zeros((len(self._buckets), max(word_counts, default=1) or 1), np.uint64)
+            for ordinal, bucket in enumerate(self._buckets):
+                addresses[ordinal, : len(bucket.words)] = bucket.addresses
+            self._known_addresses = sum(word_counts), addresses
+        return self._known_addresses[1]
 
     @property
     def event_time(self) -> str:

@@ -12,9 +12,10 @@ names it, and is read by memory map: a task touches only the key groups it was g
 
 from __future__ import annotations
 
+import sys
 import zlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -53,13 +54,14 @@ class BucketMeta:
     indexes: tuple[tuple[str, int], ...]
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return dict(vars(self))
 
     @staticmethod
     def from_json(record: Mapping[str, Any]) -> BucketMeta:
         fields = dict(record)
         fields["columns"] = tuple(fields["columns"])
-        fields["selections"] = tuple(fields["selections"])
+        # Every bucket of a store names hundreds of them, mostly the same: a task is sent each text once.
+        fields["selections"] = tuple(map(sys.intern, fields["selections"]))
         fields["indexes"] = tuple((name, count) for name, count in fields["indexes"])
         return BucketMeta(**fields)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dovetail.core.errors import CheckpointVersionMismatch, SessionError
 
-LAYOUT_VERSION = 3
+LAYOUT_VERSION = 4
 _VERSION_FILE = "dovetail.json"
 
 

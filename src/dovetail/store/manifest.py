@@ -51,9 +51,16 @@ class Manifest:
 
 def write_state(root: Path, state: State) -> tuple[str, int]:
     """Write the state record; nothing refers to it yet, so writing it again is harmless."""
+    # Every bucket of a store has hundreds of selections, mostly the same: each text is written once.
+    place_by_selection: dict[str, int] = {}
+    buckets = []
+    for bucket in state.buckets:
+        places = [place_by_selection.setdefault(text, len(place_by_selection)) for text in bucket.selections]
+        buckets.append(bucket.to_json() | {"selections": places})
     record = {
         "batch": state.batch,
-        "buckets": [bucket.to_json() for bucket in state.buckets],
+        "selections": list(place_by_selection),
+        "buckets": buckets,
         "engine": state.engine,
     }
     text = json.dumps(record, separators=(",", ":"))
@@ -96,7 +103,11 @@ def read_latest(root: Path) -> tuple[Manifest, State] | None:
     if zlib.crc32(text.encode()) != manifest.state_checksum:
         raise StoreError(f"state record {manifest.state_path} has other bytes than were committed")
     record = json.loads(text)
-    buckets = tuple(BucketMeta.from_json(bucket) for bucket in record["buckets"])
+    texts = record["selections"]
+    buckets = tuple(
+        BucketMeta.from_json(bucket | {"selections": [texts[place] for place in bucket["selections"]]})
+        for bucket in record["buckets"]
+    )
     return manifest, State(record["batch"], buckets, record["engine"])
 
 

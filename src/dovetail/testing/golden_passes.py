@@ -24,7 +24,7 @@ from dovetail.optimizer.decide import Decisions, keep_intermediates
 from dovetail.optimizer.decide_jointly import JointOptions, decide_jointly, joint_view
 from dovetail.optimizer.live_query import LiveQuery
 from dovetail.optimizer.materialize import Part, fold, foldable_subsets, intermediate_of, starts_of
-from dovetail.optimizer.plan_queries import plan_queries
+from dovetail.optimizer.plan_queries import orders_taken, plan_queries
 from dovetail.optimizer.running_plan import running_plan
 from dovetail.optimizer.share_costs import share_costs
 from dovetail.plan.shared_plan import even_placement
@@ -176,7 +176,9 @@ def _running(given: PassInput) -> TextTree:
         )
         for kept in wanted
     )
-    running = running_plan(view, Decisions(intermediates=settled), STREAMS, given.stats)
+    decisions = Decisions(intermediates=settled)
+    orders = orders_taken(queries, STREAMS, given.stats, decisions)
+    running = running_plan(view, decisions, STREAMS, orders)
     users = [f"{join}: {', '.join(sorted(queries))}" for join, queries in running.wanted_by.items()]
     return TextTree("running", (running.plan.text_tree(), _lines("wanted by", users)))
 
