@@ -69,6 +69,10 @@ class SinkError(DovetailError):
     """Answers that a sink did not take."""
 
 
+class HistoryError(DovetailError):
+    """Rows of the past that cannot be read again."""
+
+
 class StreamError(DovetailError):
     """A stream that cannot be registered or used."""
 
