@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from dovetail import Session
 from dovetail.api import Query
+from dovetail.engine import backfill_thread
 from dovetail.engine.delivery_marks import DeliveryMarks
 from dovetail.testing.kafka_broker import KafkaBroker
 
@@ -175,7 +176,10 @@ def test_a_broker_that_dies_in_the_middle_loses_nothing_and_copies_are_recognisa
     assert all(record.key == str(json.loads(record.value)["k"]) for record in records)
 
 
-def test_a_query_answers_the_records_from_before_it(kafka_spark: SparkSession, topics: Topics, tmp_path: Path) -> None:
+def test_a_query_answers_the_records_from_before_it(
+    kafka_spark: SparkSession, topics: Topics, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backfill_thread, "REST_PER_WORK", 0.0)
     topics.write_part()
     with Session(kafka_spark, tmp_path / "checkpoint", partitions=2, key_groups=16) as session:
         for topic in ("orders", "payments"):
