@@ -13,6 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dovetail.core.errors import SessionError, StreamError, UnknownQuery
 from dovetail.core.html_table import html_table
+from dovetail.engine.backfill import BackfillStatus
+from dovetail.engine.backfill_thread import BackfillThread
+from dovetail.engine.backfills import Backfills
 from dovetail.engine.deliveries import Deliveries
 from dovetail.engine.delivery import Delivery
 from dovetail.engine.engine import Engine
@@ -34,6 +37,7 @@ from dovetail.runtime.result_batch import ResultBatch, TakeBatch, answers_table
 from dovetail.runtime.spark.open_stream import check_source
 from dovetail.runtime.spark.pipeline import AVAILABLE_NOW, SparkPipeline
 from dovetail.runtime.spark.read_results import read_results
+from dovetail.runtime.spark.source_history import SourceHistory
 from dovetail.runtime.spark.types import stream_columns
 from dovetail.runtime.spark.worker_python import use_own_interpreter
 from dovetail.runtime.spark.write_sink import write_sink
@@ -55,6 +59,7 @@ class QueryStatus:
     `delivered_batch` is the batch up to which the sink has all answers, None without a sink; `sink_error` what keeps
     it from more.
     `failed_batch` is the batch that put it into quarantine; `error` says why, and what to do.
+    `backfill` is None for a query that has none, and before it takes effect.
     """
 
     name: str
@@ -69,6 +74,7 @@ class QueryStatus:
     growing_streams: tuple[str, ...]
     delivered_batch: int | None
     sink_error: str | None
+    backfill: BackfillStatus | None = None
 
 
 class Query:
@@ -93,7 +99,7 @@ class Query:
             state=record.state.value,
             error=record.error,
             created_batch=record.created_batch,
-            complete_from=record.complete_from,
+            complete_from=record.answered_from,
             dropped_batch=record.dropped_batch,
             changed_batch=record.changed_batch,
             failed_batch=record.failed_batch,
@@ -101,12 +107,22 @@ class Query:
             growing_streams=tuple(growing_streams(live)),
             delivered_batch=None if delivery is None else delivery.delivered_batch,
             sink_error=None if delivery is None else delivery.error,
+            backfill=self._engine.backfill_status(self.id),
         )
 
     @property
     def estimate(self) -> QueryEstimate | None:
         """What the query was expected to store, find and cost when it was created; None after a restart."""
         return self._engine.estimate_of(self.id)
+
+    @property
+    def backfill(self) -> BackfillStatus | None:
+        """How far the answers from before the query are (docs/backfill.md); None if they were not asked for."""
+        return self._engine.backfill_status(self.id)
+
+    def cancel_backfill(self, *, request: str = "") -> None:
+        """End the backfill at the next batch edge; what it brought stays among the answers."""
+        self.set_options(request=request, backfill=False)
 
     def drop(self, *, request: str = "") -> None:
         """Stop the query at the next batch edge; its answers so far stay readable."""
@@ -199,6 +215,10 @@ class Session:
         for name, spec in self._engine.declared_streams().items():
             self._pipeline.add_stream(name, spec)
         self._declaring = threading.Lock()
+        streams = self._engine.declared_streams
+        history = SourceHistory(spark, self._engine.root, streams, lambda: sorted(self._engine.streams))
+        self._backfills = Backfills(self._engine, history)
+        self._backfill_thread = BackfillThread(self._engine, self._backfills)
 
     def create_stream(
         self, name: str, df: DataFrame, event_time: str | None = None, lateness: str = "0 seconds"
@@ -301,6 +321,7 @@ class Session:
         self._engine.check_ready()
         self._deliveries.start()
         self._pipeline.start(_check_trigger(trigger) or self._trigger, self._engine.read_columns())
+        self._backfill_thread.start()
         return self
 
     def await_termination(self, timeout: float | None = None) -> bool:
@@ -320,6 +341,8 @@ class Session:
         if finish_batch:
             self._pipeline.finish_batch()
         self._pipeline.stop()
+        self._backfill_thread.stop()
+        self._backfills.close()
         self._is_stopped = True
         self._deliveries.stop(SINK_PATIENCE_S)
         self._engine.close()

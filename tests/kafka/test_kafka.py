@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from dovetail import Session
 from dovetail.api import Query
+from dovetail.engine import backfill_thread
 from dovetail.engine.delivery_marks import DeliveryMarks
 from dovetail.testing.kafka_broker import KafkaBroker
 
@@ -24,6 +25,7 @@ PATIENCE_S = 180.0
 ROWS_A_PART = 600
 ROWS_A_BATCH = 100
 BOUND_MS = 5_000
+HOUR_MS = 3_600_000
 START = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)
 SQL = """
 SELECT o.k AS k, o.v AS ordered, p.v AS paid FROM orders o JOIN payments p
@@ -59,10 +61,18 @@ class Topics:
                 (self._rng.randrange(40), number, number * 10 + self._rng.randrange(100))
                 for number in range(first, first + ROWS_A_PART)
             ]
-            rows.extend(part)
-            values = [(json.dumps({"k": k, "v": v, "ts": time_text(ms)}),) for k, v, ms in part]
-            frame = self._spark.createDataFrame(values, "value STRING")
-            frame.write.format("kafka").options(**self._options).option("topic", topic).save()
+            self._write(topic, part)
+
+    def write_one(self, ms: int) -> None:
+        """A row of each topic that nothing else joins."""
+        for topic, rows in self._rows.items():
+            self._write(topic, [(1000 + ms, len(rows), ms)])
+
+    def _write(self, topic: str, part: list[Row]) -> None:
+        self._rows[topic].extend(part)
+        values = [(json.dumps({"k": k, "v": v, "ts": time_text(ms)}),) for k, v, ms in part]
+        frame = self._spark.createDataFrame(values, "value STRING")
+        frame.write.format("kafka").options(**self._options).option("topic", topic).save()
 
     def create_stream(self, topic: str) -> str:
         """A statement."""
@@ -164,6 +174,33 @@ def test_a_broker_that_dies_in_the_middle_loses_nothing_and_copies_are_recognisa
     answers = Counter(tuple(json.loads(record.value).values()) for record in by_identity.values())
     assert answers == topics.expected()
     assert all(record.key == str(json.loads(record.value)["k"]) for record in records)
+
+
+def test_a_query_answers_the_records_from_before_it(
+    kafka_spark: SparkSession, topics: Topics, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backfill_thread, "REST_PER_WORK", 0.0)
+    topics.write_part()
+    with Session(kafka_spark, tmp_path / "checkpoint", partitions=2, key_groups=16) as session:
+        for topic in ("orders", "payments"):
+            session.execute(topics.create_stream(topic))
+        session.start()
+        session.process_all_available()
+    with Session(kafka_spark, tmp_path / "checkpoint", partitions=2, key_groups=16) as session:
+        query = session.create_query(SQL, "joined", backfill=True)
+        topics.write_part()
+        session.start()
+        session.process_all_available()
+        assert query.status.complete_from == query.status.created_batch > 0
+        deadline, ms = time.monotonic() + PATIENCE_S, 10 * HOUR_MS
+        while query.backfill is None or query.backfill.state == "running":
+            assert time.monotonic() < deadline, query.backfill
+            topics.write_one(ms)
+            ms += HOUR_MS
+            session.process_all_available()
+        assert (query.backfill.state, query.backfill.error) == ("done", None)
+        answers = Counter((row.k, row.ordered, row.paid) for row in query.results().collect())
+        assert answers == topics.expected()
 
 
 def assert_batches_in_order(records: list[Record]) -> None:

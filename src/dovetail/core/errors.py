@@ -85,6 +85,10 @@ class RequestReused(QueryError):
     """The id of this request stands for another one."""
 
 
+class HistoryError(DovetailError):
+    """Rows of the past that cannot be read again."""
+
+
 class StreamError(DovetailError):
     """A stream that cannot be registered or used."""
 

@@ -33,6 +33,11 @@ from dovetail.query.stream_spec import StreamSpec
 PREVIEWED = "(this SELECT)"
 """Stands for a query that is only looked at; no query can have this name."""
 TEXTS_REMEMBERED = 100
+
+CheckBackfill = Callable[[EngineState, str, JoinQuery], None]
+"""Raises where a query of this name could not be backfilled."""
+
+CompileText = Callable[[str], JoinQuery]
 _log = logging.getLogger("dovetail")
 
 Admit = Callable[[LiveQuery], object]
@@ -42,14 +47,17 @@ Admit = Callable[[LiveQuery], object]
 class ControlPlane:
     """Not thread-safe: the engine calls it under its lock, always with the state of the last committed batch."""
 
-    def __init__(self, root: Path, options: EngineOptions) -> None:
+    def __init__(
+        self, root: Path, options: EngineOptions, compile_text: CompileText | None, check_backfill: CheckBackfill
+    ) -> None:
+        self._check_backfill = check_backfill
         self._changelog = Changelog(root)
         self._options = options
         self.streams: Mapping[str, Stream] = {}
         self._compiled: dict[str, JoinQuery] = {}
         self._seen = Registry(), 0, Registry()
         # A text is compiled when it is checked and again when it is accepted.
-        self._compile = lru_cache(TEXTS_REMEMBERED)(self._compile_text)
+        self._compile = lru_cache(TEXTS_REMEMBERED)(compile_text or self._compile_text)
 
     # Accepting
 
@@ -85,6 +93,8 @@ class ControlPlane:
             )
         compiled = self.compile(sql)
         live = LiveQuery(name, name, compiled, may_materialize=options.keep_intermediates)
+        if options.backfill:
+            self._check_backfill(state, name, compiled)
         self._check_growth(live)
         admit(live)
         accepted = self._changelog.append(replace(change, replaces="" if known is None else known.id))
@@ -110,6 +120,13 @@ class ControlPlane:
         if self._changelog.requested(change) is None and record.options != options:
             if record.state is QueryState.DROPPED:
                 raise QueryDropped(f"query {record.name!r} is dropped", hint="create it anew with these options")
+            if options.backfill and not record.options.backfill:
+                if record.backfill is not None and not record.backfill.is_running:
+                    raise QueryError(
+                        f"the backfill of query {record.name!r} has ended: {record.backfill.state.value}",
+                        hint="create the query anew, under another name or with replace=True",
+                    )
+                self._check_backfill(state, record.name, self.compiled(state, record.id))
             self._changelog.append(change)
         return self.registry(state)[query_id]
 

@@ -36,7 +36,7 @@ def _described(record: QueryRecord, state: str, plan: PlanDescriber) -> QueryExp
         state=state,
         error=record.error,
         created_batch=record.created_batch,
-        complete_from=record.complete_from,
+        complete_from=record.answered_from,
         stores=() if live is None else tuple(_stores(plan, live)),
         paths=() if live is None else tuple(_paths(plan, live)),
         intermediates=tuple(

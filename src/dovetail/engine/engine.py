@@ -19,13 +19,15 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.core.clock import Clock, system_clock
-from dovetail.core.errors import DovetailError, SessionError, StreamError
+from dovetail.core.errors import DovetailError, QueryError, SessionError, StreamError
 from dovetail.engine.admission import Admission
+from dovetail.engine.adoption import Adoption
+from dovetail.engine.backfill import BackfillStatus
 from dovetail.engine.changelog import Action
 from dovetail.engine.choose_merges import choose_merges
 from dovetail.engine.choose_samples import choose_samples
 from dovetail.engine.commit_news import CommitNews, Listener
-from dovetail.engine.control_plane import ControlPlane
+from dovetail.engine.control_plane import CompileText, ControlPlane
 from dovetail.engine.fill import choose_chunks
 from dovetail.engine.fill_intermediates import FillPolicy
 from dovetail.engine.finish_batch import check_written, finish_batch
@@ -58,7 +60,7 @@ from dovetail.store.bucket_file import BucketMeta, check_bucket
 from dovetail.store.commit import OnStep, no_step
 from dovetail.store.layout import open_layout, result_batch
 from dovetail.store.lock import CheckpointLock
-from dovetail.store.manifest import ResultFile, read_latest, read_manifests
+from dovetail.store.manifest import Arrival, ResultFile, read_latest, read_manifests
 
 JOINS_SAMPLED_A_BATCH = 4
 _log = logging.getLogger("dovetail")
@@ -80,8 +82,12 @@ class Engine:
         decide: Decide | None = None,
         units: UnitCosts | None = None,
         fill_policy: FillPolicy | None = None,
+        compile_text: CompileText | None = None,
     ) -> None:
-        """`decide` and `units` take the place of the planner that the options name and of this machine's costs."""
+        """`decide` and `units` take the place of the planner that the options name and of this machine's costs.
+
+        `compile_text` takes the place of the front end.
+        """
         self.root = root
         self.options = options
         self._clock = clock
@@ -101,7 +107,7 @@ class Engine:
             self._state = EngineState() if latest is None else EngineState.from_stored(latest[1])
             for meta in self._state.buckets:
                 check_bucket(root, meta)
-            self._control = ControlPlane(root, options)
+            self._control = ControlPlane(root, options, compile_text, self._check_backfill)
             self._control.streams = {name: spec.stream for name, spec in self.declared_streams().items()}
             self._results = _ResultIndex(root)
         except DovetailError:
@@ -110,11 +116,23 @@ class Engine:
         self._committed = threading.Condition(self._lock)
         self._listeners: list[Listener] = []
         self._live: dict[str, LiveQuery] = {}
+        self._adoption: Adoption | None = None
         self._sampled_joins: tuple[SampledJoin, ...] = ()
         self.progress: dict[str, Any] | None = None
 
     def close(self) -> None:
         self._checkpoint_lock.release()
+
+    def attach(self, adoption: Adoption) -> None:
+        """Have every commit adopt what backfills brought; without it queries cannot be backfilled."""
+        with self._lock:
+            self._adoption = adoption
+            adoption.follow(self._state)
+
+    def _check_backfill(self, state: EngineState, name: str, query: JoinQuery) -> None:
+        if self._adoption is None:
+            raise QueryError(f"query {name!r} cannot be backfilled: this session keeps no history")
+        self._adoption.check(state, name, query)
 
     # Streams and queries
 
@@ -234,6 +252,10 @@ class Engine:
         with self._lock:
             return self._registry()[query_id]
 
+    def backfill_status(self, query_id: str) -> BackfillStatus | None:
+        with self._lock:
+            return self._registry()[query_id].backfill_status(self._state.batch)
+
     def records(self) -> tuple[QueryRecord, ...]:
         with self._lock:
             return self._registry().records
@@ -343,8 +365,8 @@ class Engine:
 
     # Batches
 
-    def run_batch(self, batch: int, run: Run) -> bool:
-        """One batch, exactly once: False if it was committed before."""
+    def run_batch(self, batch: int, run: Run, offsets: Mapping[str, str] | None = None) -> bool:
+        """One batch, exactly once: False if it was committed before. `offsets`: by stream, how far it is read then."""
         if batch <= self._state.batch:
             return False
         began, began_at = time.perf_counter(), self._clock()
@@ -358,6 +380,8 @@ class Engine:
         self._on_step("after_run")
         ran_at = time.perf_counter()
         report, written = read_messages(messages)
+        with self._lock:
+            before, adopted = (before, ()) if self._adoption is None else self._adoption.settle(before)
         idle = self._idle_watch.idle(streams, report.streams, began_at)
         state, draft = finish_batch(
             before,
@@ -369,6 +393,8 @@ class Engine:
             idle,
             HeldTo(task.limits, self._storage_limit(planned)),
         )
+        arrival = Arrival(before.max_time_us_by_stream, dict(task.late_before_us), offsets or {})
+        draft = replace(draft, results=(*draft.results, *adopted), arrival=arrival)
         committed = draft.prepare(self.root, self._on_step).commit(self.root, self._clock, self._on_step)
         with self._lock:
             self._state = state
@@ -393,6 +419,8 @@ class Engine:
         with self._lock:
             self._control.forget(state)
             self._admission.forget_others(self._registry().by_id)
+            if self._adoption is not None:
+                self._adoption.follow(state)
             self._committed.notify_all()
         committed.clean_up(self.root, self._on_step)
         self._tell(CommitNews(batch, self.progress, draft.results))

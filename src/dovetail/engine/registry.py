@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from dovetail.core.errors import QueryError, UnknownQuery
+from dovetail.engine.backfill import Backfill, BackfillState, BackfillStatus
 from dovetail.engine.changelog import Action, Change
 from dovetail.engine.query_options import QueryOptions
 
@@ -30,7 +31,8 @@ class QueryRecord:
     """`id` is unique for ever, so that a name can be used again; batches are None until they happen.
 
     `changed_batch` is the batch with which the newest change of options took effect, `failed_batch` the one in which
-    the query failed or broke a limit; `error` says how, and what to do.
+    the query failed or broke a limit; `error` says how, and what to do. `complete_from` is the first batch whose rows
+    the query uses itself; `answered_from` counts what its backfill brought.
     """
 
     id: str
@@ -45,6 +47,7 @@ class QueryRecord:
     error: str | None = None
     total_rows: int = 0
     options: QueryOptions = field(default_factory=QueryOptions)
+    backfill: Backfill | None = None
 
     @staticmethod
     def accepted(change: Change) -> QueryRecord:
@@ -56,12 +59,38 @@ class QueryRecord:
         """Whether batches answer it, now or from the next one on."""
         return self.state in (QueryState.PENDING, QueryState.RUNNING)
 
+    @property
+    def is_backfilling(self) -> bool:
+        return self.state is QueryState.RUNNING and self.backfill is not None and self.backfill.is_running
+
+    @property
+    def answered_from(self) -> int | None:
+        """The first batch all of whose rows the answers cover."""
+        is_whole = self.backfill is not None and self.backfill.state is BackfillState.DONE
+        return 0 if is_whole else self.complete_from
+
+    def backfill_status(self, newest_batch: int) -> BackfillStatus | None:
+        """How far its backfill is, now that the session is at `newest_batch`; None if it has none, or not yet."""
+        if self.backfill is None or self.created_batch is None:
+            return None
+        done = self.backfill.adopted_batch + 1
+        total = max(done, self.created_batch)
+        if self.backfill.is_running and self.complete_from:
+            total = max(total, newest_batch + 1)
+        return BackfillStatus(self.backfill.state.value, done, total, self.backfill.rows, self.backfill.error)
+
     def to_json(self) -> dict[str, Any]:
-        return vars(self) | {"state": self.state.value, "options": self.options.to_json()}
+        backfill = None if self.backfill is None else self.backfill.to_json()
+        return vars(self) | {"state": self.state.value, "options": self.options.to_json(), "backfill": backfill}
 
     @staticmethod
     def from_json(record: Mapping[str, Any]) -> QueryRecord:
-        values = {"state": QueryState(record["state"]), "options": QueryOptions.from_json(record["options"])}
+        values: dict[str, Any] = {
+            "state": QueryState(record["state"]),
+            "options": QueryOptions.from_json(record["options"]),
+            # Checkpoints from before there were backfills have none.
+            "backfill": Backfill.from_json(record["backfill"]) if record.get("backfill") else None,
+        }
         return QueryRecord(**{**record, **values})
 
 

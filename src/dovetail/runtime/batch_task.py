@@ -11,6 +11,9 @@ from dovetail.plan.shared_plan import SharedPlan
 from dovetail.query.stream import Stream
 from dovetail.store.bucket_file import BucketMeta
 
+BATCH = "#batch"
+"""The column that tells in which batch a row of the past arrived; no SQL text can name it."""
+
 
 @dataclass(frozen=True)
 class MergeTask:
@@ -26,6 +29,8 @@ class BatchTask:
     """A batch is a pure function of this record and the batch's rows. Streams are in the order of their tags.
 
     `is_small` is a guess from the batch before: one task does all of it. A wrong guess costs time, nothing else.
+    Rows of the past, of several batches, tell theirs in the column `BATCH`: they are late by `late_before_us_by_batch`
+    (batch, stream, time) and not by the bounds of the task's own batch.
     `sampled_joins` add to the reports and to nothing else. `fill_chunks` say how far the plan's fills go on.
     A task stops a query that passes one of the `limits` in it alone; those for all tasks together are the driver's.
     """
@@ -44,3 +49,4 @@ class BatchTask:
     sampled_joins: tuple[SampledJoin, ...] = ()
     fill_chunks: tuple[FillChunk, ...] = ()
     limits: BatchLimits = field(default_factory=BatchLimits)
+    late_before_us_by_batch: tuple[tuple[int, str, int], ...] | None = None

@@ -19,7 +19,7 @@ from dovetail.kernels.expand_windows import expand_windows
 from dovetail.plan.store_plan import StorePlan
 from dovetail.query.join_query import WINDOW_END, WINDOW_START
 from dovetail.query.stream import Stream
-from dovetail.runtime.batch_task import BatchTask
+from dovetail.runtime.batch_task import BATCH, BatchTask
 from dovetail.runtime.message import Kind, Message
 from dovetail.runtime.report import StreamCount, TaskReport
 from dovetail.runtime.store_writer import PIECES_PER_SPLIT, StoreWriter
@@ -95,7 +95,7 @@ class _Source:
     def _drop_late(
         self, stream: Stream, columns: dict[str, pa.Array], times: npt.NDArray[np.int64], count: StreamCount
     ) -> tuple[dict[str, pa.Array], npt.NDArray[np.int64]]:
-        late_before_us = self._late_before_us.get(stream.name)
+        late_before_us = self._bound_of(stream, columns)
         if late_before_us is None:
             return columns, times
         # A NULL time is below every bound but is not late: queries without time bounds may still join it.
@@ -105,6 +105,17 @@ class _Source:
             return columns, times
         keep = pa.array(in_time)
         return {name: column.filter(keep) for name, column in columns.items()}, times[in_time]
+
+    def _bound_of(self, stream: Stream, columns: dict[str, pa.Array]) -> npt.NDArray[np.int64] | int | None:
+        """The time below which rows are late: one for all, or for rows of the past that of each row's batch."""
+        if self._task.late_before_us_by_batch is None:
+            return self._late_before_us.get(stream.name)
+        batches = columns[BATCH].to_numpy(zero_copy_only=False)
+        bounds = np.full(len(batches), np.iinfo(np.int64).min)
+        for batch, name, late_before_us in self._task.late_before_us_by_batch:
+            if name == stream.name:
+                bounds[batches == batch] = late_before_us
+        return bounds
 
 
 def _expanded(

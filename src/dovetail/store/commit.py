@@ -12,7 +12,7 @@ from pathlib import Path
 
 from dovetail.core.clock import Clock
 from dovetail.store.layout import state_file
-from dovetail.store.manifest import Manifest, ResultFile, State, put_manifest, write_state
+from dovetail.store.manifest import Arrival, Manifest, ResultFile, State, put_manifest, write_state
 
 OnStep = Callable[[str], None]
 """Called with the name of each step as it begins or ends; tests crash there."""
@@ -27,6 +27,7 @@ class Draft:
     state: State
     results: tuple[ResultFile, ...]
     dead_paths: tuple[str, ...]
+    arrival: Arrival | None = None
 
     def prepare(self, root: Path, on_step: OnStep) -> Prepared:
         on_step("before_state")
@@ -42,8 +43,11 @@ class Prepared:
 
     def commit(self, root: Path, clock: Clock, on_step: OnStep) -> Committed:
         on_step("before_manifest")
-        batch = self.draft.state.batch
-        put_manifest(root, Manifest(batch, self.state_path, self.state_checksum, self.draft.results, clock()))
+        draft = self.draft
+        manifest = Manifest(
+            draft.state.batch, self.state_path, self.state_checksum, draft.results, clock(), draft.arrival
+        )
+        put_manifest(root, manifest)
         on_step("after_manifest")
         return Committed(self.draft)
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from dovetail.core.errors import CheckpointVersionMismatch, SessionError
 
-LAYOUT_VERSION = 4
+LAYOUT_VERSION = 5
+BACKFILLS = "backfill"
 _VERSION_FILE = "dovetail.json"
 
 
@@ -70,6 +71,11 @@ def result_batch(path: str) -> int:
 
 def delivered_file(query: str) -> str:
     return f"delivered/{slug(query)}.json"
+
+
+def backfill_dir(query: str) -> str:
+    """Where the query's history runs: a checkpoint of its own."""
+    return f"{BACKFILLS}/{slug(query)}"
 
 
 def slug(name: str) -> str:

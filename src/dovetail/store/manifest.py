@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import os
 import zlib
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -39,14 +39,40 @@ class State:
 
 
 @dataclass(frozen=True)
+class Arrival:
+    """How a batch's rows came in: what it takes to have the same rows again, and the same of them late.
+
+    By stream the newest event time before the batch, the time below which its rows were late, and how far its source
+    was read, in the source's own words; nothing where it has none.
+    """
+
+    newest_us: Mapping[str, int] = field(default_factory=dict)
+    late_before_us: Mapping[str, int] = field(default_factory=dict)
+    offsets: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class PastBatch:
+    """A committed batch whose rows are wanted again, and how the one before it came in: its rows begin there."""
+
+    batch: int
+    arrival: Arrival
+    previous: Arrival = field(default_factory=Arrival)
+
+
+@dataclass(frozen=True)
 class Manifest:
-    """Batch `batch` happened: this is its state, these are its answers."""
+    """Batch `batch` happened: this is its state, these are its answers.
+
+    Checkpoints from before there were backfills did not note arrivals.
+    """
 
     batch: int
     state_path: str
     state_checksum: int
     results: tuple[ResultFile, ...]
     committed_at: float
+    arrival: Arrival | None = None
 
 
 def write_state(root: Path, state: State) -> tuple[str, int]:
@@ -93,6 +119,10 @@ def read_manifests(root: Path) -> Iterator[Manifest]:
         yield _read_manifest(path)
 
 
+def read_manifest(root: Path, batch: int) -> Manifest:
+    return _read_manifest(root / manifest_file(batch))
+
+
 def read_latest(root: Path) -> tuple[Manifest, State] | None:
     """The newest committed batch, or None in a new checkpoint."""
     paths = sorted((root / "manifests").glob("b*.json"))
@@ -116,6 +146,7 @@ def _read_manifest(path: Path) -> Manifest:
     try:
         record = json.loads(text)
         record["results"] = tuple(ResultFile(**result) for result in record["results"])
+        record["arrival"] = Arrival(**record["arrival"]) if record.get("arrival") else None
         return Manifest(**record)
     except (ValueError, KeyError, TypeError):
         raise StoreError(

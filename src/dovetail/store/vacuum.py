@@ -7,6 +7,7 @@ from pathlib import Path
 from stat import S_ISREG
 
 from dovetail.core.clock import Clock, system_clock
+from dovetail.store.layout import BACKFILLS
 from dovetail.store.manifest import read_latest, read_manifests
 
 DEFAULT_RETENTION_S = 3600.0
@@ -26,9 +27,14 @@ def vacuum(
 ) -> VacuumReport:
     """Files younger than `retention_s` stay: a running batch may be about to commit them."""
     named = _named_paths(root)
+    folders = ["buckets", "results", "state"]
+    for history in sorted((root / BACKFILLS).glob("*")):
+        place = history.relative_to(root).as_posix()
+        named |= {f"{place}/{path}" for path in _named_paths(history)}
+        folders += [f"{place}/{folder}" for folder in ("buckets", "results", "state")]
     removable: list[str] = []
     size_bytes = 0
-    for folder in ("buckets", "results", "state"):
+    for folder in folders:
         for path in sorted((root / folder).rglob("*")):
             relative = path.relative_to(root).as_posix()
             if relative in named:

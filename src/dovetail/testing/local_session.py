@@ -10,6 +10,8 @@ import pyarrow as pa
 
 from dovetail.core.clock import Clock, system_clock
 from dovetail.core.errors import SessionError
+from dovetail.engine.backfill import BackfillStatus
+from dovetail.engine.backfills import Backfills
 from dovetail.engine.engine import Engine
 from dovetail.engine.execute_statement import StatementRunner
 from dovetail.engine.fill_intermediates import FillPolicy
@@ -27,6 +29,7 @@ from dovetail.runtime.result_batch import answers_table
 from dovetail.stats.unit_costs import DEFAULT_UNIT_COSTS
 from dovetail.store.vacuum import VacuumReport, vacuum
 from dovetail.testing.faults import Faults
+from dovetail.testing.local_history import LocalHistory
 
 
 class LocalQuery:
@@ -51,9 +54,13 @@ class LocalSession:
         decide: Decide | None = None,
         fill_policy: FillPolicy | None = None,
         clock: Clock = system_clock,
+        history: LocalHistory | None = None,
+        history_faults: Faults | None = None,
         **options: Any,
     ) -> None:
+        """`history` outlives the session, as a source does: give the same one to the next on this checkpoint."""
         self._faults = faults or Faults()
+        self._history = history or LocalHistory()
         self._rows_per_chunk = rows_per_chunk
         given = {"partitions": 2, "key_groups": 8, "plan_in_background": False, **options}
         self.engine = Engine(
@@ -66,6 +73,7 @@ class LocalSession:
             units=DEFAULT_UNIT_COSTS,
             fill_policy=fill_policy,
         )
+        self.backfills = Backfills(self.engine, self._history, on_step=(history_faults or Faults()).on_step)
         self._last: tuple[dict[str, pa.Table], int] | None = None
         self._query_ids: dict[str, str] = {record.name: record.id for record in self.engine.records()}
 
@@ -91,9 +99,16 @@ class LocalSession:
             self._query_ids[result.name] = result.id
         return result
 
+    def cancel_backfill(self, name: str) -> None:
+        self.engine.set_query_options(self._query_ids[name], {"backfill": False})
+
+    def backfill(self, name: str) -> BackfillStatus | None:
+        return self.engine.backfill_status(self._query_ids[name])
+
     def push(self, tables: Mapping[str, pa.Table], splits: int = 1) -> None:
         """One micro-batch."""
         self._last = dict(tables), splits
+        self._history.note(self.engine.committed_batch + 1, tables)
         self._run(self.engine.committed_batch + 1)
 
     def redeliver(self) -> None:
@@ -114,6 +129,7 @@ class LocalSession:
         return vacuum(self.engine.root, dry_run=dry_run, retention_s=0.0)
 
     def close(self) -> None:
+        self.backfills.close()
         self.engine.close()
 
     def _run(self, batch: int) -> None:

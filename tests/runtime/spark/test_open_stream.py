@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from dovetail.core.errors import StreamError
 from dovetail.query.stream_spec import StreamSpec, stream_spec
 from dovetail.query.types import BIGINT, DOUBLE, INT, STRING, TIMESTAMP, SqlType
-from dovetail.runtime.spark.open_stream import _kafka_columns, check_source, open_stream
+from dovetail.runtime.spark.open_stream import check_source, kafka_columns, open_stream
 from dovetail.runtime.spark.types import stream_columns
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def test_kafka_values_are_json_and_what_is_not_gives_nulls(spark: SparkSession, 
     columns = (*COLUMNS, ("kafka_key", STRING), ("kafka_partition", INT), ("kafka_offset", BIGINT))
     columns = (*columns, ("kafka_timestamp", TIMESTAMP))
     given = {"format": "kafka", "kafka.bootstrap.servers": "localhost:1", "subscribe": "views"}
-    read = _kafka_columns(stream_spec("views", columns, given), frame)
+    read = kafka_columns(stream_spec("views", columns, given), frame)
     assert stream_columns("views", read.schema) == columns
     rows = rows_of(read.select("id", "`odd ``name```", "kafka_key", "kafka_offset"), tmp_path)
     assert sorted(rows, key=str) == sorted([(1, "x", "a", 7), (None, None, None, 8), (None, None, "c", 0)], key=str)

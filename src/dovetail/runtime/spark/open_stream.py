@@ -99,9 +99,9 @@ def _await_answer(query: StreamingQuery, answered: threading.Event) -> bool:
 
 def _columns_of(spec: StreamSpec, reader: DataStreamReader) -> DataFrame:
     if spec.kind in FILE_FORMATS:
-        return reader.schema(_schema(spec.columns)).load()
+        return reader.schema(schema_of(spec.columns)).load()
     if spec.kind == KAFKA:
-        return _kafka_columns(spec, reader.load())
+        return kafka_columns(spec, reader.load())
     frame = reader.load()
     given = {field.name: field.dataType for field in frame.schema}
     if any(given.get(name) != spark_type(sql_type) for name, sql_type in spec.columns):
@@ -116,10 +116,10 @@ def _columns_of(spec: StreamSpec, reader: DataStreamReader) -> DataFrame:
     return frame.select(*(F.col(_quoted(name)) for name, _ in spec.columns))
 
 
-def _kafka_columns(spec: StreamSpec, frame: DataFrame) -> DataFrame:
+def kafka_columns(spec: StreamSpec, frame: DataFrame) -> DataFrame:
     """The fields of the value, and what the record says around it. A value that is no JSON object gives NULLs."""
     fields = tuple(column for column in spec.columns if column[0] not in _KAFKA_SOURCES)
-    value = F.from_json(F.col("value").cast("string"), _schema(fields)) if fields else None
+    value = F.from_json(F.col("value").cast("string"), schema_of(fields)) if fields else None
 
     def column(name: str) -> Column:
         if name in _KAFKA_SOURCES:
@@ -131,7 +131,7 @@ def _kafka_columns(spec: StreamSpec, frame: DataFrame) -> DataFrame:
     return frame.select(*(column(name).alias(name) for name, _ in spec.columns))
 
 
-def _schema(columns: Columns) -> StructType:
+def schema_of(columns: Columns) -> StructType:
     return StructType([StructField(name, spark_type(sql_type)) for name, sql_type in columns])
 
 

@@ -30,11 +30,12 @@ from dovetail.runtime.message import Message
 from dovetail.runtime.spark.open_stream import named_sources, open_stream
 from dovetail.runtime.spark.pack_columns import Packing, column_types, pack_columns, repacked_columns, union_streams
 from dovetail.runtime.spark.run_spark import run_spark
+from dovetail.runtime.spark.source_offsets import read_offsets
 from dovetail.runtime.spark.worker_errors import own_error
 from dovetail.store.layout import spark_dir
 
-RunBatch = Callable[[int, Callable[[BatchTask], list[Message]]], bool]
-"""The engine's side of a batch: it calls back with the task to run."""
+RunBatch = Callable[[int, Callable[[BatchTask], list[Message]], Mapping[str, str]], bool]
+"""The engine's side of a batch: it calls back with the task to run. With it come the offsets of the streams."""
 
 ReadColumns = Mapping[str, set[str]]
 """Column names by stream."""
@@ -211,7 +212,7 @@ class SparkPipeline:
                 if self._is_finishing:
                     # An error and no return: otherwise Spark would take the batch for done.
                     raise SessionError(f"the session is stopping: batch {batch} runs after the next start")
-                self._run_engine_batch(batch, run)
+                self._run_engine_batch(batch, run, read_offsets(self._root, batch, list(self._frames)))
         except Exception as error:
             self._failure = own_error(error)
             raise
@@ -224,7 +225,7 @@ class SparkPipeline:
         if known is not None:
             known.broadcast.unpersist()
         wanted = {
-            name: column_types(self._frames[name].schema, columns) for name, columns in _wanted_columns(task).items()
+            name: column_types(self._frames[name].schema, columns) for name, columns in wanted_columns(task).items()
         }
         packing = pack_columns(wanted)
         columns = None if packing == self._read else repacked_columns(self._read, packing)
@@ -264,7 +265,7 @@ def _plain_file_manager(spark: SparkSession) -> Iterator[None]:
         spark.conf.unset(_FILE_MANAGER_KEY)
 
 
-def _wanted_columns(task: BatchTask) -> Mapping[str, list[str]]:
+def wanted_columns(task: BatchTask) -> Mapping[str, list[str]]:
     """The columns of each stream that the source operator needs, the event time always."""
     wanted: dict[str, list[str]] = {}
     for stream in task.streams:

@@ -1,0 +1,22 @@
+"""How a session's commits take in answers that were found beside its batches."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from dovetail.engine.state import EngineState
+from dovetail.query.join_query import JoinQuery
+from dovetail.store.manifest import ResultFile
+
+
+class Adoption(Protocol):
+    """The engine calls it under its lock."""
+
+    def check(self, state: EngineState, name: str, query: JoinQuery) -> None:
+        """Raise QueryError where a query created now could not be backfilled."""
+
+    def settle(self, state: EngineState) -> tuple[EngineState, tuple[ResultFile, ...]]:
+        """The state of the batch under way with what was found for its queries, and the files to name."""
+
+    def follow(self, state: EngineState) -> None:
+        """The state is committed."""

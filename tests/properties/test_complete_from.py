@@ -1,0 +1,48 @@
+"""`complete_from` claims neither more nor less than it may (C7).
+
+That it claims too much shows in the answers, which `check_case` holds to the oracle. That it claims too little shows
+beside a twin: whatever an older query of the same text may use is there for the younger one, too.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from dovetail.testing.asserts import check_case
+from dovetail.testing.cases import EngineCase
+from dovetail.testing.generators import CHAINS, DEFAULT_LIMITS, LATE_SIBLINGS, LONG_RUNS, CaseLimits, random_case
+
+CASE_COUNT = int(os.environ.get("DOVETAIL_CASES", "600")) // 40
+FIRST_SEED = int(os.environ.get("DOVETAIL_SEED", "0"))
+LIMITS = {"everything": DEFAULT_LIMITS, "long": LONG_RUNS, "siblings": LATE_SIBLINGS, "chains": CHAINS}
+
+
+def with_twins(rng: Random, case: EngineCase) -> tuple[EngineCase, dict[str, str]]:
+    """Every query comes at some time, and most a second time later; the names of the first by those of their twins."""
+    queries, older = [], {}
+    for query in case.queries:
+        first = replace(query, created_at=rng.randrange(len(case.batches)), dropped_at=None)
+        queries.append(first)
+        if first.created_at + 1 < len(case.batches):
+            created_at = rng.randrange(first.created_at + 1, len(case.batches))
+            queries.append(replace(first, name=f"{query.name}_twin", created_at=created_at))
+            older[queries[-1].name] = query.name
+    return replace(case, queries=tuple(queries)), older
+
+
+@pytest.mark.parametrize("limits", LIMITS.values(), ids=LIMITS)
+def test_a_twin_reaches_back_as_far_as_the_older_one(limits: CaseLimits) -> None:
+    twins = reaching = 0
+    for seed in range(FIRST_SEED, FIRST_SEED + CASE_COUNT):
+        case, older = with_twins(Random(seed), random_case(seed, limits))
+        runs = check_case(case).runs
+        for twin, first in older.items():
+            assert runs[twin].complete_from <= runs[first].complete_from, f"seed {seed}: {twin}"
+            reaching += runs[first].complete_from > 0
+        twins += len(older)
+    assert twins >= CASE_COUNT
+    assert reaching >= CASE_COUNT // 5
