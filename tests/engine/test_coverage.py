@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dovetail.engine.coverage import Expired, Segment, StoreHistory, complete_from
+from dovetail.engine.coverage import SEGMENTS_KEPT, Expired, Segment, StoreHistory, complete_from
 from dovetail.frontend.compile_sql import compile_sql
 from dovetail.optimizer.live_query import LiveQuery
 from dovetail.plan.store_plan import Retention, StorePlan
@@ -163,3 +163,11 @@ def test_forgetting_outdone_entries_changes_no_answer(
         short = short.with_expired([replace(BUCKET, upper_batch=batch, max_time_us=time)])
     assert len(short.expired) <= len(whole.expired)
     assert since(sql, short, watermark_s=watermark_s) == since(sql, whole, watermark_s=watermark_s)
+
+
+def test_old_segments_of_which_no_row_is_left_go_when_there_are_many() -> None:
+    many = StoreHistory(tuple(replace(PLAIN, from_batch=batch) for batch in range(SEGMENTS_KEPT + 10)))
+    assert [segment.from_batch for segment in many.since(5).segments][:2] == [5, 6]
+    assert len(many.since(SEGMENTS_KEPT + 9).segments) == SEGMENTS_KEPT
+    few = StoreHistory(many.segments[:SEGMENTS_KEPT])
+    assert few.since(SEGMENTS_KEPT) is few

@@ -15,8 +15,9 @@ from dovetail.engine.changelog import Change, Changelog
 from dovetail.engine.control_plane import ControlPlane
 from dovetail.engine.engine import Engine
 from dovetail.engine.planner import Planned, Planner
-from dovetail.engine.registry import QueryRecord, QueryState
+from dovetail.engine.registry import QueryRecord
 from dovetail.engine.state import EngineState
+from dovetail.optimizer.live_query import LiveQuery
 from dovetail.testing.control_runs import failure_of_program, run_program
 from dovetail.testing.control_steps import random_program
 
@@ -47,13 +48,12 @@ def goes_on_with_replaced_queries(
 
 
 def answers_dropped_queries_a_batch_longer(
-    self: Engine, state: EngineState, planner: Planner
+    self: Engine, state: EngineState, queries: tuple[LiveQuery, ...], planner: Planner
 ) -> tuple[EngineState, Planned]:
     """Their records are right, only their answers are not."""
     dropped = [each for each in state.registry.records if each.dropped_batch == state.batch != each.created_batch]
-    longer = state.registry.updated(replace(each, state=QueryState.RUNNING) for each in dropped)
-    planned_state, planned = plan_for(self, replace(state, registry=longer), planner)
-    return replace(planned_state, registry=state.registry), planned
+    longer = tuple(LiveQuery(each.id, each.name, self.compiled(each.id), each.complete_from or 0) for each in dropped)
+    return plan_for(self, state, (*queries, *longer), planner)
 
 
 def forgets_how_far_it_came(self: ControlPlane, state: EngineState, batch: int) -> EngineState:

@@ -18,6 +18,8 @@ from dovetail.query.join_query import Relation
 from dovetail.query.stream import Stream
 from dovetail.store.bucket_file import BucketMeta
 
+SEGMENTS_KEPT = 64
+
 
 @dataclass(frozen=True)
 class Segment:
@@ -79,12 +81,14 @@ class StoreHistory:
         return StoreHistory((*self.segments, Segment(batch, *_kept(store))), self.expired)
 
     def since(self, oldest_batch: int) -> StoreHistory:
-        """Without segments of which no row is left: the store holds none from before `oldest_batch`.
+        """Without old segments of which no row is left: the store holds none from before `oldest_batch`.
 
-        Where queries come and go all the time there is a segment for every batch.
+        Where queries come and go all the time there is a segment for every batch. A few are kept all the same: a new
+        query may then say that it is complete for batches of which nothing can matter any more.
         """
         ended = sum(segment.from_batch <= oldest_batch for segment in self.segments[1:])
-        return replace(self, segments=self.segments[ended:]) if ended else self
+        surplus = min(ended, len(self.segments) - SEGMENTS_KEPT)
+        return replace(self, segments=self.segments[surplus:]) if surplus > 0 else self
 
     def with_filled(self, since: int) -> StoreHistory:
         """The history once the joins of rows from before the first segment are in the store, too.
