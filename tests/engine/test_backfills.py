@@ -129,8 +129,10 @@ def test_rows_that_were_late_stay_late_when_batches_run_as_one(
     bench.push(session, a=[(1, 1, 20)], b=[(1, 1, 16)])
     bench.push(session, a=[(1, 2, 19)], b=[(1, 2, 15), (1, 3, 18)])  # a of 19 and b of 15 are late
     session.create_query(JOIN, "q", backfill=True)
+    bench.push(session)
+    assert session.backfills.step(9) == 4
     finish(bench, session)
-    assert history.runs[0] == (0, 1)
+    assert history.runs[0] == (0, 1, 2, 3)
     assert rows_of(session, "q") == [(0, 0), (1, 1), (1, 3)]
 
 

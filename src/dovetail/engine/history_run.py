@@ -102,8 +102,6 @@ class HistoryRun:
             raise HistoryError(f"the query fails on old rows: {record.error}")
 
     def _is_wanted(self, batch: int, arrival: Arrival | None = None) -> bool:
-        if batch < self._missing.created_batch:
-            return True
         since = self._arrivals.of(self._missing.live.complete_from)
         return self._missing.may_have_members_in(batch, arrival or self._arrivals.of(batch), since)
 
