@@ -24,3 +24,12 @@ def spark() -> Iterator[SparkSession]:
     session = local_spark("dovetail-tests")
     yield session
     session.stop()
+
+
+@pytest.fixture(autouse=True)
+def _no_stream_outlives_its_test(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A session that a failing test leaves running would fail all tests after it, too."""
+    yield
+    if "spark" in request.fixturenames:
+        for streaming in request.getfixturevalue("spark").streams.active:
+            streaming.stop()

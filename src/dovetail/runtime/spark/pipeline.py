@@ -23,7 +23,9 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import BinaryType, DataType, StringType
 
 from dovetail.core.errors import SessionError
+from dovetail.plan.shared_plan import SharedPlan
 from dovetail.query.expression import columns_of
+from dovetail.query.stream import Stream
 from dovetail.query.stream_spec import StreamSpec
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.message import Message
@@ -48,12 +50,18 @@ _PLAIN_FILE_MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.Fi
 
 @dataclass(frozen=True)
 class _WorkerPlan:
-    """A plan as workers get it, and what to select of a batch for it: None means all that was read."""
+    """A plan as workers get it, and what to select of a batch of `read` columns for it: None means all of them."""
 
-    epoch: int
+    plan: SharedPlan
+    streams: tuple[Stream, ...]
+    read: Packing
     broadcast: Broadcast[Any]
     packing: Packing
     columns: list[Column] | None
+
+    def serves(self, task: BatchTask, read: Packing) -> bool:
+        """By the very plan, not by its epoch: two tries of one batch may have different plans for the same epoch."""
+        return self.plan is task.plan and self.streams == task.streams and self.read is read
 
 
 class SparkPipeline:
@@ -218,9 +226,9 @@ class SparkPipeline:
             raise
 
     def _shared_with_workers(self, task: BatchTask) -> _WorkerPlan:
-        """What only changes with the plan, made and sent once per epoch."""
-        known = self._worker_plan
-        if known is not None and known.epoch == task.plan.epoch:
+        """What only changes with the plan, made and sent once for it."""
+        known, read = self._worker_plan, self._read
+        if known is not None and known.serves(task, read):
             return known
         if known is not None:
             known.broadcast.unpersist()
@@ -228,10 +236,10 @@ class SparkPipeline:
             name: column_types(self._frames[name].schema, columns) for name, columns in wanted_columns(task).items()
         }
         packing = pack_columns(wanted)
-        columns = None if packing == self._read else repacked_columns(self._read, packing)
+        columns = None if packing == read else repacked_columns(read, packing)
         broadcast = self._spark.sparkContext.broadcast((task.plan, task.streams))
-        self._worker_plan = _WorkerPlan(task.plan.epoch, broadcast, packing, columns)
-        return self._worker_plan
+        made = self._worker_plan = _WorkerPlan(task.plan, task.streams, read, broadcast, packing, columns)
+        return made
 
 
 def crossing_settings(types: Iterable[DataType]) -> dict[str, str]:
