@@ -158,6 +158,20 @@ def test_explain_as_text_and_json(world, client, join):
     assert isinstance(client.get("/v1/plan?format=json").json(), dict)
 
 
+def test_queries_that_differ_in_a_constant_are_explained(world, client, join):
+    for constant in range(5):
+        create(client, join.replace("WITHIN", f"AND a.v > {constant} WITHIN"), f"q{constant}")
+    for moment in range(3):
+        world.push(a=[(1, 1, moment)] * 50, b=[(1, 1, moment)] * 50)
+        for path in (
+            "/v1/plan",
+            "/v1/plan?format=json",
+            "/v1/queries/q3/explain",
+            "/v1/queries/q3/explain?format=json",
+        ):
+            assert client.get(path).status_code == 200
+
+
 def test_validate_creates_nothing(client, join):
     found = client.post("/v1/validate", json={"sql": "SELECT a.k, b.k FROM a JOIN b ON a.k = b.k"}).json()
     assert found["growing_streams"] == ["a", "b"]

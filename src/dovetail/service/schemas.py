@@ -81,6 +81,14 @@ class QueryStateView(BaseModel):
     committed_batch: int
 
 
+class BackfillView(BaseModel):
+    state: str
+    batches_done: int
+    batches_total: int
+    rows: int
+    error: str | None
+
+
 class QueryView(QueryStateView):
     sql: str
     owner: str | None
@@ -91,6 +99,7 @@ class QueryView(QueryStateView):
     estimate: dict[str, Any] | None
     delivered_batch: int | None
     sink_error: str | None
+    backfill: BackfillView | None
 
 
 class QueryList(BaseModel):

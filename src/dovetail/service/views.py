@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from dovetail.engine.delivery import Delivery
@@ -17,7 +18,15 @@ from dovetail.query.join_query import JoinQuery
 from dovetail.query.output_names import unique_names
 from dovetail.query.stream import Stream
 from dovetail.service.owners import Owners
-from dovetail.service.schemas import ColumnView, QueryStateView, QueryView, State, StreamView, ValidationView
+from dovetail.service.schemas import (
+    BackfillView,
+    ColumnView,
+    QueryStateView,
+    QueryView,
+    State,
+    StreamView,
+    ValidationView,
+)
 
 _US_PER_S = 1_000_000
 
@@ -28,6 +37,7 @@ def query_state_view(engine: Engine, record: QueryRecord) -> QueryStateView:
 
 def query_view(engine: Engine, owners: Owners, record: QueryRecord, delivery: Delivery | None) -> QueryView:
     compiled, estimate = engine.compiled(record.id), engine.estimate_of(record.id)
+    backfill = engine.backfill_status(record.id)
     return QueryView(
         **_state_fields(engine, record),
         **_compiled_fields(record.name, compiled),
@@ -37,6 +47,7 @@ def query_view(engine: Engine, owners: Owners, record: QueryRecord, delivery: De
         estimate=None if estimate is None else estimate.to_json(),
         delivered_batch=None if delivery is None else delivery.delivered_batch,
         sink_error=None if delivery is None else delivery.error,
+        backfill=None if backfill is None else BackfillView(**asdict(backfill)),
     )
 
 
