@@ -17,14 +17,14 @@ from dovetail.bench.adhoc_throughput import measure_throughput
 from dovetail.bench.workbench import Workbench
 from dovetail.bench.workloads import STREAM_NAMES, Workload
 
-DEFAULT_ROWS = 2_000_000
-QUICK_ROWS = 60_000
+DEFAULT_ROWS = 8_000_000
+QUICK_ROWS = 100_000
 # Of a row's 2 * 2 s * rate / range partners (2 s: the mean window) selections leave half at every further stream.
 RANGE_OVER_RATE = 5
 SMALLEST_RANGE = 1000
 SHARE_OF_PATTERN = 0.5
-FULL = Shape(200, per_second=10, churned=100, phase_s=25.0, grown=500, interval_s=2.0, registered=2000)
-QUICK = Shape(60, per_second=5, churned=8, phase_s=3.0, grown=16, interval_s=0.5, registered=24)
+FULL = Shape(400, per_second=10, churned=100, phase_s=25.0, grown=500, interval_s=2.0, registered=2000)
+QUICK = Shape(100, per_second=5, churned=8, phase_s=3.0, grown=16, interval_s=0.5, registered=24)
 
 
 def run(bench: Workbench) -> dict[str, object]:

@@ -77,10 +77,14 @@ class Scenario:
 def repeating(action: Callable[[], float]) -> Iterator[None]:
     """Have a thread do it again and again, with as many seconds between as it says."""
     is_ended = threading.Event()
+    failures: list[Exception] = []
 
     def work() -> None:
-        while not is_ended.wait(action()):
-            pass
+        try:
+            while not is_ended.wait(action()):
+                pass
+        except Exception as error:  # noqa: BLE001 - it is raised where the thread is waited for
+            failures.append(error)
 
     thread = threading.Thread(target=work, name="adhoc-arrivals", daemon=True)
     thread.start()
@@ -89,6 +93,8 @@ def repeating(action: Callable[[], float]) -> Iterator[None]:
     finally:
         is_ended.set()
         thread.join()
+        if failures:
+            raise failures[0]
 
 
 def deploy_batches(asked: Asked, batches: Mapping[int, Batch]) -> int:

@@ -35,7 +35,7 @@ from dovetail.engine.idle_streams import IdleWatch
 from dovetail.engine.options import EngineOptions
 from dovetail.engine.plan_history import PlanChange
 from dovetail.engine.planner import Planned, Planner
-from dovetail.engine.progress import make_progress
+from dovetail.engine.progress import make_progress, was_small
 from dovetail.engine.query_estimate import QueryEstimate
 from dovetail.engine.query_limits import HeldTo, batch_limits
 from dovetail.engine.query_options import QueryOptions
@@ -485,7 +485,7 @@ class Engine:
             timezone=self.options.timezone,
             max_pairs=self.options.max_pairs,
             piece_bytes=self.options.piece_bytes,
-            is_small=self.progress is not None and self.progress["numInputRows"] < self.options.small_batch_rows,
+            is_small=self.progress is not None and was_small(self.progress, self.options.small_batch_rows),
             sampled_joins=_in_turn(joins, before.batch),
             fill_chunks=choose_chunks(
                 before.fills,

@@ -34,7 +34,8 @@ class EngineOptions:
     `max_results_per_batch` and `max_pairs_per_batch`: what a query may find that chooses nothing itself (limits.md).
     `max_query_bytes` and `max_query_cost_ms` refuse queries of which more is expected; a query that comes to keep more
     bytes all the same is quarantined.
-    After a batch of fewer than `small_batch_rows` rows the next runs as one task: a stage costs more than its work.
+    After a batch of fewer than `small_batch_rows` rows and little work the next runs as one task: stages would cost
+    more.
     """
 
     partitions: int = 2

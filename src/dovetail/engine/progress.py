@@ -13,6 +13,9 @@ from dovetail.runtime.report import StepCount, StreamCount, TaskReport
 from dovetail.stats.catalog import MATCH_KINDS, StatsCatalog
 from dovetail.stats.estimate import Estimate
 
+SMALL_WORK_S = 0.7
+"""Of all hops together. Stages cost a tenth of a second each; two cores save half of the work."""
+
 
 def make_progress(
     state: EngineState,
@@ -53,6 +56,14 @@ def make_progress(
         "hops": _hop_entries(plan, report.steps, name_by_query),
         "statistics": _statistics_entry(streams, stats),
     }
+
+
+def was_small(progress: Mapping[str, Any], most_rows: int) -> bool:
+    """Whether one task would have been done with the batch before several had shared it among them: few rows, and
+    little work. With hundreds of queries a few rows are much work.
+    """
+    work_s = sum(seconds for part, seconds in progress["taskSeconds"].items() if part.startswith("hop "))
+    return bool(progress["numInputRows"] < most_rows and work_s < SMALL_WORK_S)
 
 
 def _stream_entries(
