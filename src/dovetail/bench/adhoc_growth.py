@@ -39,7 +39,7 @@ def measure_growth(bench: Workbench, shape: Shape, files: StreamFiles, queries: 
     figures = {
         **{f"grown_{name}": value for name, value in request_figures([*grown, *churned], session.batches).items()},
         "queries_grown": shape.grown,
-        "rest_created": {"through": "Python", "created": len(scenario.live), "seconds": round(grown_s, 1)},
+        "rest_created": {"through": "REST", "created": len(scenario.live), "seconds": round(grown_s, 1)},
         "latency_p50_s": round(percentile(latencies, 0.5), 3),
         "latency_p99_s": round(percentile(latencies, 0.99), 3),
         "arriving_rows_per_s": round(files.workload.rows_per_second * len(STREAM_NAMES) / shape.interval_s),

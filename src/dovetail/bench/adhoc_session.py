@@ -1,7 +1,8 @@
 """A running session as the suite `adhoc` sees it: files that arrive, requests that are timed, batches that are watched.
 
-Everything goes through the public API. A stream's files arrive in order and have equally many rows each, so the rows
-that batches report say which file came in which batch.
+Queries are created and dropped through the service's REST interface, with tokens, audit and estimates, by a client of
+one connection; all else goes through the public Python API. A stream's files arrive in order and have equally many
+rows each, so the rows that batches report say which file came in which batch.
 """
 
 from __future__ import annotations
@@ -24,9 +25,16 @@ from dovetail.bench.adhoc_queries import TemplateQuery
 from dovetail.bench.options import BenchError
 from dovetail.bench.replay import POLL_S
 from dovetail.bench.workloads import LATENESS, SCHEMA_DDL, StreamFiles, file_name
+from dovetail.client import Client
+from dovetail.service.app import make_app
+from dovetail.service.options import Limits, ServiceOptions
+from dovetail.service.server import Server
+from dovetail.service.tokens import Role, TokenFile
 
 DEADLINE_S = 120.0
 """A batch that takes longer than this is a failure, not a figure."""
+LIMITS = Limits(queries_per_token=10_000, changes_per_s=1_000, changes_burst=1_000)
+"""One client stands for all users of the service."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +99,8 @@ class AdhocSession:
                 reader = reader.option("maxFilesPerTrigger", files_per_batch)
             frame = reader.parquet(str(arrivals.folder / stream))
             self.session.create_stream(stream, frame, event_time="ts", lateness=LATENESS)
+        self._service_dir = checkpoint.with_name(f"{checkpoint.name}-service")
+        self._service: tuple[Server, Client] | None = None
         self._is_ended = threading.Event()
         self._news = threading.Condition()
         self._watch = threading.Thread(target=self._watch_batches, name="adhoc-watch", daemon=True)
@@ -104,19 +114,32 @@ class AdhocSession:
     ) -> None:
         self._is_ended.set()
         self._watch.join()
+        if self._service is not None:
+            server, client = self._service
+            client.close()
+            server.stop()
         self.session.stop()
 
     def start(self) -> None:
         self.session.start()
+        self._service = _served(self.session, self._service_dir)
 
     def create(self, name: str, template: TemplateQuery) -> Asked:
+        """Through REST; before the start there is no service to ask."""
         asked_at, began = time.time(), time.perf_counter()
-        query = self.session.create_query(template.sql, name=name)
-        return Asked(query, template, asked_at, (time.perf_counter() - began) * 1e3)
+        if self._service is None:
+            self.session.create_query(template.sql, name=name)
+        else:
+            self._service[1].create_query(template.sql, name)
+        answer_ms = (time.perf_counter() - began) * 1e3
+        return Asked(self.session.query(name), template, asked_at, answer_ms)
 
     def drop(self, asked: Asked) -> None:
         asked.drop_asked_at = time.time()
-        asked.query.drop()
+        if self._service is None:
+            asked.query.drop()
+        else:
+            self._service[1].query(asked.query.name).drop()
 
     def await_batch(self, number: int) -> Batch:
         with self._news:
@@ -165,3 +188,11 @@ def batch_by_file(batches: Mapping[int, Batch], files: StreamFiles) -> dict[str,
                 raise BenchError(f"batch {number} brought a part of a file of {entry['name']}")
             found[str(entry["name"])] += [number] * count
     return found
+
+
+def _served(session: Session, data_dir: Path) -> tuple[Server, Client]:
+    """A service of the session on a free port of loopback, and its client."""
+    options = ServiceOptions(data_dir, port=0, limits=LIMITS)
+    token = TokenFile(options.tokens_file).create(f"adhoc-{time.time_ns()}", Role.WRITE)
+    server = Server(make_app(session, options), options).start()
+    return server, Client(server.url, token)
