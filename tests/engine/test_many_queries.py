@@ -18,6 +18,7 @@ import pytest
 
 from dovetail.bench.adhoc_queries import template_queries
 from dovetail.bench.workloads import ATTRIBUTE_COUNT, STREAM_NAMES
+from dovetail.engine import coverage
 from dovetail.engine.explain import explain_query
 from dovetail.optimizer import share_probe_prefixes
 from dovetail.optimizer.choose_probe_orders import ProbeOrder, choose_probe_order
@@ -102,7 +103,8 @@ def test_accepting_a_change_costs_the_same_whatever_is_pending(tmp_path: Path) -
     assert calls(lambda: crowd.session.drop_query(crowd.names.pop())) < 2 * few
 
 
-def test_queries_that_come_and_go_leave_no_trace_in_the_state(tmp_path: Path) -> None:
+def test_queries_that_come_and_go_leave_no_trace_in_the_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(coverage, "SEGMENTS_KEPT", 5)
     crowd = Crowd(tmp_path / "c", 10)
     sizes = []
     for _ in range(60):
