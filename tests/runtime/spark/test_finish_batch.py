@@ -12,28 +12,17 @@ from dovetail.core.errors import SessionError
 from dovetail.runtime.spark.pipeline import SparkPipeline
 
 
-<<<<<<< HEAD
-def test_the_batch_under_way_commits_and_the_next_is_left_to_the_next_start() -> None:
-    began, may_end, committed = threading.Event(), threading.Event(), []
-
-    def run_batch(batch: int, _run: object) -> bool:
-=======
 def test_the_batch_under_way_commits_and_the_next_is_left_to_the_next_start(tmp_path: Path) -> None:
     began, may_end = threading.Event(), threading.Event()
     committed: list[int] = []
 
     def run_batch(batch: int, _run: object, _offsets: object) -> bool:
->>>>>>> w-service
         began.set()
         assert may_end.wait(30)
         committed.append(batch)
         return True
 
-<<<<<<< HEAD
-    pipeline = SparkPipeline(MagicMock(), Path(), run_batch)
-=======
     pipeline = SparkPipeline(MagicMock(), tmp_path, run_batch)
->>>>>>> w-service
     batch = threading.Thread(target=pipeline._run_batch, args=(MagicMock(), 7))
     batch.start()
     assert began.wait(30)
