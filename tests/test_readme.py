@@ -15,7 +15,8 @@ def test_python_example_of_the_readme_runs_and_gives_results(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert spark.version.startswith("4.")
-    (example,) = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), flags=re.DOTALL)
+    # The first one is whole; those after it go on from there.
+    example, *_ = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), flags=re.DOTALL)
     own_folder = example.replace("/tmp/dovetail-checkpoint", str(tmp_path / "checkpoint"))  # noqa: S108
     assert own_folder != example
     exec(compile(own_folder, "README.md", "exec"), {})  # noqa: S102 - our own text
