@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 
 from dovetail.plan.store_plan import IndexPlan
 from dovetail.plan.visibility import Visibility
@@ -30,10 +31,41 @@ class MemberBound:
 
 
 @dataclass(frozen=True)
+class RangeEnd:
+    """One end of a range: `value`, an expression over the members so far, plus `offset` in units of its type.
+
+    The sum is never computed in SQL's arithmetic: an end beyond all values of the type is no end at all.
+    """
+
+    value: Expression
+    offset: int | float | Decimal = 0
+    is_inclusive: bool = True
+
+
+@dataclass(frozen=True)
+class StoredRange:
+    """Where `stored`, an expression over `row`, must lie in a row that a leg wants; NULL lies nowhere.
+
+    `is_exact`: the range says all that the conditions behind it say, and these are not among the leg's residuals.
+    Otherwise it only spares pairs, and the residuals decide.
+    """
+
+    stored: Expression
+    lower: RangeEnd | None
+    upper: RangeEnd | None
+    is_exact: bool
+
+    def __post_init__(self) -> None:
+        if self.lower is None and self.upper is None:
+            raise ValueError("a range has an end")
+
+
+@dataclass(frozen=True)
 class Leg:
     """One query's demands where its result gains a member.
 
-    `start` tells the starts of one query apart: in a self-join two of them may take the same step.
+    `start` tells the starts of one query apart: in a self-join two of them may take the same step. A range over the
+    order of the step's index is searched, one over something else is looked at while searching.
     """
 
     query: str
@@ -41,6 +73,7 @@ class Leg:
     selection: Expression = TRUE
     bounds: tuple[MemberBound, ...] = ()
     residuals: tuple[Expression, ...] = ()
+    ranges: tuple[StoredRange, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from dovetail.core.text_tree import TextTree
 from dovetail.plan.fill import FillPlan
 from dovetail.plan.probe_tree import Leg, ProbeNode, ProbeTree
-from dovetail.plan.store_plan import StorePlan
+from dovetail.plan.routing import HASH, RANDOM, Routing
+from dovetail.plan.store_plan import IndexPlan, StorePlan
 from dovetail.query.expression import TRUE
 
 
@@ -60,6 +61,8 @@ class SharedPlan:
     placement: Placement
     complete_from_by_query: tuple[tuple[str, int], ...]
     fills: tuple[FillPlan, ...] = ()
+    routings: tuple[tuple[str, str, Routing], ...] = ()
+    """(store, index, routing), where it is not the usual one."""
 
     def __post_init__(self) -> None:
         ids = {store.id for store in self.stores}
@@ -77,6 +80,11 @@ class SharedPlan:
 
     def store(self, store_id: str) -> StorePlan:
         return next(store for store in self.stores if store.id == store_id)
+
+    def routing(self, store_id: str, index: IndexPlan) -> Routing:
+        """Rows are placed by their key, and those without one anywhere."""
+        usual = HASH if index.keys else RANDOM
+        return next((each for store, name, each in self.routings if (store, name) == (store_id, index.id)), usual)
 
     @property
     def hop_count(self) -> int:

@@ -17,19 +17,26 @@ def store_id(stream: str, hop_window: HopWindow | None) -> str:
     return stream if hop_window is None else f"{stream}/{hop_window}"
 
 
-def index_id(keys: tuple[Expression, ...]) -> str:
-    return f"[{', '.join(str(key).removeprefix(f'{ROW}.') for key in keys)}]"
+def index_id(keys: tuple[Expression, ...], order: Expression | None = None) -> str:
+    """`[x, y]` by key, `[x; z]` by key and then in order of z, `[; z]` in order of z alone."""
+    texts = ", ".join(str(key).removeprefix(f"{ROW}.") for key in keys)
+    return f"[{texts}]" if order is None else f"[{texts}; {str(order).removeprefix(f'{ROW}.')}]"
 
 
 @dataclass(frozen=True)
 class IndexPlan:
-    """An access path of a store: rows sorted by the code of these key expressions over `row`."""
+    """An access path of a store: rows sorted by the code of these key expressions over `row` (B6).
+
+    Rows of one code ascend by `order`, if there is one. Without keys every row has the code 0, so that the whole
+    index is one run: for conditions that are no equality.
+    """
 
     keys: tuple[Expression, ...]
+    order: Expression | None = None
 
     @cached_property
     def id(self) -> str:
-        return index_id(self.keys)
+        return index_id(self.keys, self.order)
 
 
 @dataclass(frozen=True)

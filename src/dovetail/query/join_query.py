@@ -1,10 +1,11 @@
 """One continuous query, bound and typed: relations, selections, predicates, time bounds, output.
 
-Everything is keyed by relation alias. A result is one row per relation such that
+Everything is keyed by relation alias. A joined row has one row per relation such that
   - each row passes its relation's `selection`,
   - every `Equality` holds (NULL equals nothing),
   - every `TimeBound` holds,
   - every residual predicate is true.
+Joined rows are the answer, or the groups that an `Aggregation` makes of them.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from dovetail.core.errors import CrossProduct, QueryError
+from dovetail.query.aggregation import GROUP, Aggregation
 from dovetail.query.expression import TRUE, Expression, columns_of, relations_of
 from dovetail.query.types import SqlType
 
@@ -116,7 +118,10 @@ class OutputColumn:
 
 @dataclass(frozen=True)
 class JoinQuery:
-    """See the module's head. `sql` is the text it came from, for people."""
+    """See the module's head. `sql` is the text it came from, for people.
+
+    With an aggregation `output` speaks of groups (relation `GROUP`), otherwise of the relations.
+    """
 
     sql: str
     relations: tuple[Relation, ...]
@@ -124,18 +129,21 @@ class JoinQuery:
     output: tuple[OutputColumn, ...]
     time_bounds: tuple[TimeBound, ...] = ()
     residuals: tuple[Expression, ...] = field(default=())
+    aggregation: Aggregation | None = None
 
     def __post_init__(self) -> None:
         aliases = [relation.alias for relation in self.relations]
         if len(set(aliases)) != len(aliases):
             raise QueryError("two relations of one alias")
-        if not 2 <= len(aliases) <= MAX_RELATIONS:
-            raise QueryError(f"a query joins 2 to {MAX_RELATIONS} relations, not {len(aliases)}")
+        if not 1 <= len(aliases) <= MAX_RELATIONS:
+            raise QueryError(f"a query joins up to {MAX_RELATIONS} relations, not {len(aliases)}")
         if not self.output:
             raise QueryError("a query needs an output column")
         used = {bound.earlier for bound in self.time_bounds} | {bound.later for bound in self.time_bounds}
-        for expression in (*self.residuals, *(column.expression for column in self.output)):
+        for expression in (*self.residuals, *self.joined_expressions):
             used |= relations_of(expression)
+        if self.aggregation is not None and any(relations_of(column.expression) - {GROUP} for column in self.output):
+            raise QueryError("the output of an aggregation speaks of groups")
         for equality in self.equalities:
             used |= equality.aliases
         if used - set(aliases):
@@ -143,16 +151,23 @@ class JoinQuery:
         unreached = set(aliases) - self._reached_from(aliases[0])
         if unreached:
             raise CrossProduct(
-                f"no equality connects {', '.join(sorted(unreached))} with {aliases[0]}",
+                f"no condition connects {', '.join(sorted(unreached))} with {aliases[0]}",
                 hint=f"add a condition such as {aliases[0]}.key = {min(unreached)}.key",
             )
+
+    @property
+    def joined_expressions(self) -> tuple[Expression, ...]:
+        """What is evaluated on joined rows and handed on: to the user, or to groups."""
+        if self.aggregation is not None:
+            return self.aggregation.joined_expressions
+        return tuple(column.expression for column in self.output)
 
     def relation(self, alias: str) -> Relation:
         return next(relation for relation in self.relations if relation.alias == alias)
 
     def read_columns(self) -> dict[str, set[str]]:
         """By stream, the columns that some expression speaks of. Time bounds name none: event times are always read."""
-        expressions = [*self.residuals, *(column.expression for column in self.output)]
+        expressions = [*self.residuals, *self.joined_expressions]
         expressions += [side for equality in self.equalities for side in (equality.a_side, equality.b_side)]
         expressions += [relation.selection for relation in self.relations]
         names = {(column.relation, column.name) for expression in expressions for column in columns_of(expression)}
@@ -164,13 +179,20 @@ class JoinQuery:
             found[relation.stream] |= of_relation
         return found
 
+    @cached_property
+    def connections(self) -> tuple[frozenset[str], ...]:
+        """The sets of relations that some condition compares: equalities first, then time bounds, then residuals."""
+        bounds = (frozenset({bound.earlier, bound.later}) for bound in self.time_bounds)
+        residuals = (relations_of(residual) for residual in self.residuals)
+        return tuple(dict.fromkeys((*(equality.aliases for equality in self.equalities), *bounds, *residuals)))
+
     def _reached_from(self, alias: str) -> set[str]:
         reached = {alias}
         grew = True
         while grew:
             grew = False
-            for equality in self.equalities:
-                if len(equality.aliases & reached) == 1:
-                    reached |= equality.aliases
+            for aliases in self.connections:
+                if aliases & reached and not aliases <= reached:
+                    reached |= aliases
                     grew = True
         return reached
