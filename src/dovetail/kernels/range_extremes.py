@@ -1,0 +1,104 @@
+"""The smallest of any run of neighbours, without looking at each: minima of blocks, and of blocks of blocks.
+
+    keys       7 3 9 4 | 8 1 6 5 | 2 9 9 8        (blocks of 64, here of 4)
+    smallest       1         5         8          the position of each block's smallest
+    run            [. . | . . . . | .]            its rest left and right is looked at, whole blocks are not
+
+Values of any type take part by a key, a number that is ordered as SQL orders them; what comes out is a position.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from numba import njit
+
+from dovetail.kernels.evaluate_rows import numbers
+from dovetail.kernels.fold_runs import Runs
+
+I64 = npt.NDArray[np.int64]
+_BLOCK = 64
+
+
+@dataclass(frozen=True)
+class Extremes:
+    """Keys, and where the smallest of each block and of each block of blocks lies."""
+
+    keys: I64
+    smallest: I64
+    smallest_of_smallest: I64
+
+
+def order_keys(values: pa.Array, *, is_max: bool = False) -> I64:
+    """Numbers ordered as `values` (none is NULL) are, the other way round for `is_max`. NaN is above all numbers."""
+    kind = values.type
+    if pa.types.is_floating(kind):
+        keys = _float_keys(numbers(values))
+    elif pa.types.is_boolean(kind):
+        keys = np.asarray(values.cast(pa.int8())).astype(np.int64)
+    elif pa.types.is_decimal(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        keys = np.empty(len(values), np.int64)
+        keys[pc.sort_indices(values).to_numpy()] = np.arange(len(values))
+    else:
+        keys = numbers(values).astype(np.int64)
+    return ~keys if is_max else keys
+
+
+def find_extremes(keys: I64) -> Extremes:
+    smallest = _smallest_of_blocks(keys, np.arange(len(keys)))
+    return Extremes(keys, smallest, _smallest_of_blocks(keys, smallest))
+
+
+def extremes_of_runs(extremes: Extremes, runs: Runs) -> I64:
+    """The position of each run's smallest key; -1 for an empty run."""
+    found: I64 = _smallest_of_runs(
+        extremes.keys, extremes.smallest, extremes.smallest_of_smallest, runs.begins, runs.ends
+    )
+    return found
+
+
+def _float_keys(values: npt.NDArray[Any]) -> I64:
+    wide = values.astype(np.float64)
+    wide[np.isnan(wide)] = np.nan
+    bits = (wide + 0.0).view(np.int64)
+    # Of negative numbers the larger bits are the smaller number.
+    return bits ^ ((bits >> 63) & np.iinfo(np.int64).max)
+
+
+@njit(cache=True)
+def _smallest_of_blocks(keys: Any, positions: Any) -> Any:
+    smallest = np.empty((len(positions) + _BLOCK - 1) // _BLOCK, np.int64)
+    for block in range(len(smallest)):
+        best = positions[block * _BLOCK]
+        for i in range(block * _BLOCK + 1, min((block + 1) * _BLOCK, len(positions))):
+            if keys[positions[i]] < keys[best]:
+                best = positions[i]
+        smallest[block] = best
+    return smallest
+
+
+@njit(cache=True)
+def _smallest_of_runs(keys: Any, smallest: Any, smallest_of_smallest: Any, begins: Any, ends: Any) -> Any:
+    found = np.empty(len(begins), np.int64)
+    for run in range(len(begins)):
+        i, end = begins[run], ends[run]
+        best = np.int64(-1)
+        while i < end:
+            if i % (_BLOCK * _BLOCK) == 0 and i + _BLOCK * _BLOCK <= end:
+                candidate = smallest_of_smallest[i // (_BLOCK * _BLOCK)]
+                i += _BLOCK * _BLOCK
+            elif i % _BLOCK == 0 and i + _BLOCK <= end:
+                candidate = smallest[i // _BLOCK]
+                i += _BLOCK
+            else:
+                candidate = i
+                i += 1
+            if best < 0 or keys[candidate] < keys[best]:
+                best = candidate
+        found[run] = best
+    return found
