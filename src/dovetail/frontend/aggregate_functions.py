@@ -42,7 +42,8 @@ def aggregate_of(name: str, arguments: tuple[Expression, ...], *, is_distinct: b
 
 
 def sum_type(summed: SqlType) -> SqlType:
-    """
+    """Ten digits more for decimals, the widest type for the others.
+
     >>> str(sum_type(SqlType("int"))), str(sum_type(SqlType("decimal", 30, 2)))
     ('bigint', 'decimal(38,2)')
     """
@@ -52,7 +53,8 @@ def sum_type(summed: SqlType) -> SqlType:
 
 
 def average_type(averaged: SqlType) -> SqlType:
-    """
+    """Four digits more for decimals, all of them fractional; double for the others.
+
     >>> str(average_type(SqlType("int"))), str(average_type(SqlType("decimal", 10, 2)))
     ('double', 'decimal(14,6)')
     """
