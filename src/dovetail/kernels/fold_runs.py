@@ -75,20 +75,10 @@ def find_runs(walked_codes: U64, codes: U64, intervals: TimeIntervals | None = N
     return Runs(*_runs_of_times(walked_codes, codes, times, intervals.lowest, intervals.highest))
 
 
-def prefix_sums(columns: I64) -> I64:
-    """`columns[row, column]` summed up before each row, and one row more: all of them.
-
-    Sums wrap around like the integers that they are: a difference is exact where the sum of its run is.
-    """
-    sums = np.zeros((columns.shape[0] + 1, columns.shape[1]), np.int64)
-    np.cumsum(columns, axis=0, out=sums[1:])
-    return sums
-
-
-def sums_of_runs(prefix: I64, runs: Runs) -> I64:
-    """The sums of each run's columns, from their `prefix_sums`."""
-    difference: I64 = prefix[runs.ends] - prefix[runs.begins]
-    return difference
+def entries_of_runs(runs: Runs) -> I64:
+    """The positions of all entries in the runs, one run after the other."""
+    firsts = runs.begins - np.cumsum(runs.lengths) + runs.lengths
+    return np.repeat(firsts, runs.lengths) + np.arange(int(runs.lengths.sum()))
 
 
 def prefix_counts(mask: npt.NDArray[np.bool_]) -> I64:

@@ -1,7 +1,7 @@
-"""The smallest of any run of neighbours, without looking at each: minima of blocks, and of blocks of blocks.
+"""The smallest of any run of neighbours, without looking at each: minima of blocks, of blocks of blocks, and so on.
 
-    keys       7 3 9 4 | 8 1 6 5 | 2 9 9 8        (blocks of 64, here of 4)
-    smallest       1         5         8          the position of each block's smallest
+    keys       7 3 9 4 | 8 1 6 5 | 2 9 9 8        (blocks of 16, here of 4)
+    level 1        1         5         8          the position of each block's smallest
     run            [. . | . . . . | .]            its rest left and right is looked at, whole blocks are not
 
 Values of any type take part by a key, a number that is ordered as SQL orders them; what comes out is a position.
@@ -22,16 +22,17 @@ from dovetail.kernels.evaluate_rows import numbers
 from dovetail.kernels.fold_runs import Runs
 
 I64 = npt.NDArray[np.int64]
-_BLOCK = 64
+_BLOCK_BITS = 4
+_BLOCK = 1 << _BLOCK_BITS
 
 
 @dataclass(frozen=True)
 class Extremes:
-    """Keys, and where the smallest of each block and of each block of blocks lies."""
+    """`positions[begins[n]:begins[n + 1]]` are where the smallest key of each block of level n lies."""
 
     keys: I64
-    smallest: I64
-    smallest_of_smallest: I64
+    positions: I64
+    begins: I64
 
 
 def order_keys(values: pa.Array, *, is_max: bool = False) -> I64:
@@ -50,15 +51,16 @@ def order_keys(values: pa.Array, *, is_max: bool = False) -> I64:
 
 
 def find_extremes(keys: I64) -> Extremes:
-    smallest = _smallest_of_blocks(keys, np.arange(len(keys)))
-    return Extremes(keys, smallest, _smallest_of_blocks(keys, smallest))
+    """See the module's head."""
+    levels = [np.arange(len(keys))]
+    while len(levels[-1]) > _BLOCK:
+        levels.append(_smallest_of_blocks(keys, levels[-1]))
+    return Extremes(keys, np.concatenate(levels), np.cumsum([0, *map(len, levels)]))
 
 
 def extremes_of_runs(extremes: Extremes, runs: Runs) -> I64:
     """The position of each run's smallest key; -1 for an empty run."""
-    found: I64 = _smallest_of_runs(
-        extremes.keys, extremes.smallest, extremes.smallest_of_smallest, runs.begins, runs.ends
-    )
+    found: I64 = _smallest_of_runs(extremes.keys, extremes.positions, extremes.begins, runs.begins, runs.ends)
     return found
 
 
@@ -83,22 +85,24 @@ def _smallest_of_blocks(keys: Any, positions: Any) -> Any:
 
 
 @njit(cache=True)
-def _smallest_of_runs(keys: Any, smallest: Any, smallest_of_smallest: Any, begins: Any, ends: Any) -> Any:
+def _smallest_of_runs(keys: Any, positions: Any, level_begins: Any, begins: Any, ends: Any) -> Any:
     found = np.empty(len(begins), np.int64)
+    top = len(level_begins) - 2
     for run in range(len(begins)):
         i, end = begins[run], ends[run]
+        if run and i == begins[run - 1] and end == ends[run - 1]:
+            found[run] = found[run - 1]
+            continue
         best = np.int64(-1)
         while i < end:
-            if i % (_BLOCK * _BLOCK) == 0 and i + _BLOCK * _BLOCK <= end:
-                candidate = smallest_of_smallest[i // (_BLOCK * _BLOCK)]
-                i += _BLOCK * _BLOCK
-            elif i % _BLOCK == 0 and i + _BLOCK <= end:
-                candidate = smallest[i // _BLOCK]
-                i += _BLOCK
-            else:
-                candidate = i
-                i += 1
+            level, bits = 0, 0
+            # The largest whole block that begins here.
+            while level < top and (i >> bits) & (_BLOCK - 1) == 0 and i + (_BLOCK << bits) <= end:
+                level += 1
+                bits += _BLOCK_BITS
+            candidate = positions[level_begins[level] + (i >> bits)] if level else i
             if best < 0 or keys[candidate] < keys[best]:
                 best = candidate
+            i += 1 << bits
         found[run] = best
     return found

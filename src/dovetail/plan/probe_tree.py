@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 
+from dovetail.plan.factorization import Factorization
 from dovetail.plan.store_plan import IndexPlan
 from dovetail.plan.visibility import Visibility
 from dovetail.query.expression import TRUE, Expression
@@ -103,13 +104,16 @@ class ProbeStep:
 class Emit:
     """A query whose last member is joined at this node; `output` speaks of members.
 
-    Its rows are answers, or rows of the store `into`.
+    Its rows are answers, or rows of the store `into`. With a `factorization` they are not built; `why_built` says in
+    words why rows that are only aggregated must be.
     """
 
     query: str
     start: int
     output: tuple[OutputColumn, ...]
     into: str | None = None
+    factorization: Factorization | None = None
+    why_built: str | None = None
 
 
 @dataclass(frozen=True)

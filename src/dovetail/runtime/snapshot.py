@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,7 @@ from dovetail.kernels.select_rows import Mask, any_of
 from dovetail.plan.store_plan import IndexPlan, StorePlan
 from dovetail.query.expression import TRUE, Call, Column, Expression, columns_of
 from dovetail.runtime.build_index import build_index
+from dovetail.runtime.foldable_rows import FoldableRows
 from dovetail.store.bucket_file import Bucket, BucketIndex, BucketMeta
 
 U64 = npt.NDArray[np.uint64]
@@ -48,6 +50,7 @@ class MappedBucket:
         self._place_by_selection = {name: place for place, name in enumerate(meta.selections)}
         self._next_place = len(self.words) * BITS_PER_WORD
         self._built_indexes: dict[str, BucketIndex] = {}
+        self._foldable_rows: dict[tuple[str, CodeRange, int, bool], FoldableRows] = {}
 
     def index(self, index: IndexPlan, timezone: str) -> BucketIndex:
         """The bucket's index; one that the bucket was written without is built once."""
@@ -67,6 +70,18 @@ class MappedBucket:
             place = self._place_by_selection[name] = self._next_place
             self._add_bit(place, mask)
         return place
+
+    def foldable_rows(self, key: tuple[str, CodeRange, int, bool], make: Callable[[], FoldableRows]) -> FoldableRows:
+        """Made once: by the index, its codes, the place of a selection, and whether they are by time."""
+        if key not in self._foldable_rows:
+            self._foldable_rows[key] = make()
+        return self._foldable_rows[key]
+
+    def values(self, column: Column, rows: npt.NDArray[Any], timezone: str) -> pa.Array:
+        """A column of these rows; NULL if the bucket lacks it."""
+        if column.name not in self.meta.columns:
+            return pa.nulls(len(rows), arrow_type(column.type, timezone))
+        return self.file.column(column.name).take(pa.array(rows))
 
     def _add_bit(self, place: int, mask: Mask) -> None:
         """Younger selections share words of their own, those of the file are mapped read-only."""
@@ -169,6 +184,12 @@ class Entries:
             self._words[key] = self._bucket.words[word][self.rows]
         return self._words[key]
 
+    def pass_mask(self, place: int) -> Mask:
+        """The entries whose bit at `place` is set."""
+        word, bit = divmod(place, BITS_PER_WORD)
+        mask: Mask = (self.words(word) >> np.uint64(bit)) & np.uint64(1) != 0
+        return mask
+
 
 class StoreSnapshot:
     """One store's buckets; ordinals from `current_from` on are of this batch."""
@@ -197,6 +218,26 @@ class StoreSnapshot:
             found = bucket.index(index, self._timezone)
             self._entries[key] = Entries(bucket, ordinal, found, codes.slice_of(found.codes))
         return self._entries[key]
+
+    def foldable_rows(
+        self, ordinal: int, index: IndexPlan, codes: CodeRange, place: int, *, is_timed: bool
+    ) -> FoldableRows:
+        """Entries whose selection bit lies at `place`, ready to be folded; prepared once per worker and bucket."""
+        entries = self.entries(ordinal, index, codes)
+
+        def make() -> FoldableRows:
+            times = entries.times(self.event_time) if is_timed else None
+            if place == ALL_PASS:
+                return FoldableRows(entries.codes, times, entries.rows)
+            passing = np.flatnonzero(entries.pass_mask(place))
+            passing_times = None if times is None else times[passing]
+            return FoldableRows(entries.codes[passing], passing_times, entries.rows[passing])
+
+        return self._buckets[ordinal].foldable_rows((index.id, codes, place, is_timed), make)
+
+    def bucket_column(self, ordinal: int, rows: npt.NDArray[Any]) -> Callable[[Column], pa.Array]:
+        """Columns of some rows of one bucket."""
+        return lambda column: self._buckets[ordinal].values(column, rows, self._timezone)
 
     def column(self, column: Column, refs: U64) -> pa.Array:
         """The values of a column of the store; NULL in rows of buckets that lack it."""
