@@ -20,7 +20,7 @@ from dovetail.kernels.arrow_types import arrow_type
 from dovetail.kernels.evaluate import evaluate
 from dovetail.kernels.fold_runs import Runs, TimeIntervals, accepted_times, entries_of_runs, find_runs
 from dovetail.kernels.gather_rows import make_refs
-from dovetail.kernels.hash_keys import CodeRange, is_exact_type
+from dovetail.kernels.hash_keys import is_exact_type
 from dovetail.kernels.match_pairs import ALL_PASS, NO_LOWER, NO_UPPER, NONE_PASS
 from dovetail.plan.factorization import Factorization, FoldedSide
 from dovetail.plan.probe_tree import Emit, ProbeStep, member_name
@@ -29,6 +29,7 @@ from dovetail.query.expression import Expression, rename_relations
 from dovetail.runtime.foldable_rows import FoldableRows
 from dovetail.runtime.frame import Frame, FrameValues
 from dovetail.runtime.partial import Partial
+from dovetail.runtime.route_entries import EntryChoice
 from dovetail.runtime.snapshot import StoreSnapshot
 
 U64 = npt.NDArray[np.uint64]
@@ -40,7 +41,7 @@ class StoredPart:
     """Entries of one bucket; the leg's selection bit lies at `place`."""
 
     ordinal: int
-    codes: CodeRange
+    choice: EntryChoice
     place: int
 
 
@@ -166,7 +167,7 @@ class FoldOperator:
         wanted = (*walk.arguments.values(), *keys)
         for part in parts:
             folded = snapshot.foldable_rows(
-                part.ordinal, walk.step.index, part.codes, part.place, is_timed=walk.intervals is not None
+                part.ordinal, walk.step.index, part.choice, part.place, is_timed=walk.intervals is not None
             )
             try:
                 folded.prepare(wanted, snapshot.bucket_column(part.ordinal, folded.rows), self._timezone)
@@ -206,7 +207,7 @@ class FoldOperator:
 
     def _walk_stored(self, walk: Walk, part: StoredPart, folded: FoldableRows, distinct: U64) -> FoldedFrame:
         snapshot = self._snapshots[walk.step.target]
-        entries = snapshot.entries(part.ordinal, walk.step.index, part.codes)
+        entries = snapshot.entries(part.ordinal, walk.step.index, part.choice)
         idx = entries_of_runs(find_runs(distinct, entries.codes))
         if part.place != ALL_PASS:
             idx = idx[entries.pass_mask(part.place)[idx]]

@@ -20,13 +20,13 @@ from dovetail.core.errors import EvaluationError
 from dovetail.kernels.arrow_types import arrow_type
 from dovetail.kernels.evaluate import evaluate_mask
 from dovetail.kernels.gather_rows import Gatherer, gather_fixed, make_refs
-from dovetail.kernels.hash_keys import CodeRange
 from dovetail.kernels.match_pairs import ALL_PASS, NONE_PASS
 from dovetail.kernels.select_rows import Mask, any_of
 from dovetail.plan.store_plan import IndexPlan, StorePlan
 from dovetail.query.expression import TRUE, Call, Column, Expression, columns_of
 from dovetail.runtime.build_index import build_index
 from dovetail.runtime.foldable_rows import FoldableRows
+from dovetail.runtime.route_entries import EntryChoice, RunEntries
 from dovetail.store.bucket_file import Bucket, BucketIndex, BucketMeta
 
 U64 = npt.NDArray[np.uint64]
@@ -50,7 +50,7 @@ class MappedBucket:
         self._place_by_selection = {name: place for place, name in enumerate(meta.selections)}
         self._next_place = len(self.words) * BITS_PER_WORD
         self._built_indexes: dict[str, BucketIndex] = {}
-        self._foldable_rows: dict[tuple[str, CodeRange, int, bool], FoldableRows] = {}
+        self._foldable_rows: dict[tuple[str, EntryChoice, int, bool], FoldableRows] = {}
 
     def index(self, index: IndexPlan, timezone: str) -> BucketIndex:
         """The bucket's index; one that the bucket was written without is built once."""
@@ -71,8 +71,8 @@ class MappedBucket:
             self._add_bit(place, mask)
         return place
 
-    def foldable_rows(self, key: tuple[str, CodeRange, int, bool], make: Callable[[], FoldableRows]) -> FoldableRows:
-        """Made once: by the index, its codes, the place of a selection, and whether they are by time."""
+    def foldable_rows(self, key: tuple[str, EntryChoice, int, bool], make: Callable[[], FoldableRows]) -> FoldableRows:
+        """Made once: by the index, the entries of it, the place of a selection, and whether they are by time."""
         if key not in self._foldable_rows:
             self._foldable_rows[key] = make()
         return self._foldable_rows[key]
@@ -155,12 +155,12 @@ class _Places:
 
 
 class Entries:
-    """The entries of one bucket's index with codes in a range, and what belongs to them, in the order of the codes.
+    """Some entries of one bucket's index, and what belongs to them, in the order of the codes.
 
     Several queries and several nodes start from the same: each array is gathered once per task.
     """
 
-    def __init__(self, bucket: MappedBucket, ordinal: int, index: BucketIndex, part: slice) -> None:
+    def __init__(self, bucket: MappedBucket, ordinal: int, index: BucketIndex, part: slice | I64) -> None:
         self._bucket = bucket
         self.codes = index.codes[part]
         self.rows = index.rows[part]
@@ -203,7 +203,7 @@ class StoreSnapshot:
         self.metas = [*earlier, *current]
         self.current_from = len(earlier)
         self._gatherer_by_column: dict[str, Gatherer] = {}
-        self._entries: dict[tuple[int, str, int], Entries] = {}
+        self._entries: dict[tuple[int, str, EntryChoice], Entries] = {}
         self._known_places: dict[tuple[Expression, int], _Places] = {}
         self._known_addresses: tuple[int, U64] | None = None
 
@@ -211,19 +211,21 @@ class StoreSnapshot:
     def _buckets(self) -> list[MappedBucket]:
         return [map_bucket(self._root, meta) for meta in self.metas]
 
-    def entries(self, ordinal: int, index: IndexPlan, codes: CodeRange) -> Entries:
-        key = (ordinal, index.id, codes.lower)
+    def entries(self, ordinal: int, index: IndexPlan, choice: EntryChoice) -> Entries:
+        key = (ordinal, index.id, choice)
         if key not in self._entries:
             bucket = self._buckets[ordinal]
             found = bucket.index(index, self._timezone)
-            self._entries[key] = Entries(bucket, ordinal, found, codes.slice_of(found.codes))
+            # A number that every task knows of the bucket, and no two buckets share.
+            part = choice.positions(found.codes, bucket.meta.checksum)
+            self._entries[key] = Entries(bucket, ordinal, found, part)
         return self._entries[key]
 
     def foldable_rows(
-        self, ordinal: int, index: IndexPlan, codes: CodeRange, place: int, *, is_timed: bool
+        self, ordinal: int, index: IndexPlan, choice: EntryChoice, place: int, *, is_timed: bool
     ) -> FoldableRows:
         """Entries whose selection bit lies at `place`, ready to be folded; prepared once per worker and bucket."""
-        entries = self.entries(ordinal, index, codes)
+        entries = self.entries(ordinal, index, choice)
 
         def make() -> FoldableRows:
             times = entries.times(self.event_time) if is_timed else None
@@ -233,7 +235,10 @@ class StoreSnapshot:
             passing_times = None if times is None else times[passing]
             return FoldableRows(entries.codes[passing], passing_times, entries.rows[passing])
 
-        return self._buckets[ordinal].foldable_rows((index.id, codes, place, is_timed), make)
+        if isinstance(choice, RunEntries):
+            # The codes of this batch: nobody asks for just these again.
+            return make()
+        return self._buckets[ordinal].foldable_rows((index.id, choice, place, is_timed), make)
 
     def bucket_column(self, ordinal: int, rows: npt.NDArray[Any]) -> Callable[[Column], pa.Array]:
         """Columns of some rows of one bucket."""
