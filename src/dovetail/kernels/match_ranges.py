@@ -57,6 +57,11 @@ class EntryValues:
     values: I64
     is_null: npt.NDArray[np.bool_] | None
 
+    def take(self, part: slice | I64) -> EntryValues:
+        """Those of some entries, in one piece of memory."""
+        is_null = None if self.is_null is None else np.ascontiguousarray(self.is_null[part])
+        return EntryValues(np.ascontiguousarray(self.values[part]), is_null)
+
     @cached_property
     def zones(self) -> tuple[I64, I64]:
         """Least and greatest value of every block of entries. NULLs count with whatever value they have."""
