@@ -39,6 +39,7 @@ class EngineOptions:
     bytes all the same is quarantined.
     `routing`: how the rows of an index are spread over partitions; «auto» by predicate and skew, else the same for all
     keyed ones, «contrand» with `routing_subgroups` (None: about as many subgroups as partitions in each).
+    `factorize` off: aggregates over joins are computed from their joined rows, where they need not be, too.
     After a batch of fewer than `small_batch_rows` rows and little work the next runs as one task: stages would cost
     more.
     """
@@ -53,6 +54,7 @@ class EngineOptions:
     keep_intermediates: str = "never"
     replan: bool = True
     plan_in_background: bool = True
+    factorize: bool = True
     routing: str = "auto"
     routing_subgroups: int | None = None
     timezone: str = "UTC"
@@ -83,6 +85,7 @@ class EngineOptions:
             )
         _check_one_of("replan", self.replan, (True, False))
         _check_one_of("plan_in_background", self.plan_in_background, (True, False))
+        _check_one_of("factorize", self.factorize, (True, False))
         _check_one_of("routing", self.routing, ROUTINGS)
         if self.routing_subgroups is not None:
             _check_whole("routing_subgroups", self.routing_subgroups, 1)

@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numba import njit
 
-from dovetail.kernels.evaluate_rows import numbers
 from dovetail.kernels.fold_runs import Runs
+from dovetail.kernels.order_values import order_values
 
 I64 = npt.NDArray[np.int64]
 _BLOCK_BITS = 4
@@ -38,15 +38,12 @@ class Extremes:
 def order_keys(values: pa.Array, *, is_max: bool = False) -> I64:
     """Numbers ordered as `values` (none is NULL) are, the other way round for `is_max`. NaN is above all numbers."""
     kind = values.type
-    if pa.types.is_floating(kind):
-        keys = _float_keys(numbers(values))
-    elif pa.types.is_boolean(kind):
-        keys = np.asarray(values.cast(pa.int8())).astype(np.int64)
-    elif pa.types.is_decimal(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind):
+    if pa.types.is_decimal(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        # Too long for a number of their own: their rank is one.
         keys = np.empty(len(values), np.int64)
         keys[pc.sort_indices(values).to_numpy()] = np.arange(len(values))
     else:
-        keys = numbers(values).astype(np.int64)
+        keys = order_values(values).values
     return ~keys if is_max else keys
 
 
@@ -62,14 +59,6 @@ def extremes_of_runs(extremes: Extremes, runs: Runs) -> I64:
     """The position of each run's smallest key; -1 for an empty run."""
     found: I64 = _smallest_of_runs(extremes.keys, extremes.positions, extremes.begins, runs.begins, runs.ends)
     return found
-
-
-def _float_keys(values: npt.NDArray[Any]) -> I64:
-    wide = values.astype(np.float64)
-    wide[np.isnan(wide)] = np.nan
-    bits = (wide + 0.0).view(np.int64)
-    # Of negative numbers the larger bits are the smaller number.
-    return bits ^ ((bits >> 63) & np.iinfo(np.int64).max)
 
 
 @njit(cache=True)

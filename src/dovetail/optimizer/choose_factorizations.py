@@ -55,8 +55,6 @@ def _choose(node: ProbeNode, emit: Emit, group: GroupPlan) -> Emit | str:
 
 def _why_no_runs(node: ProbeNode, leg: Leg) -> str | None:
     """Why what a row meets need not be a run of an index."""
-    if not node.step.index.keys:
-        return "no equality joins the last relation"
     if leg.residuals:
         return f"{leg.residuals[0]} is tested on each joined row"
     if leg.ranges:

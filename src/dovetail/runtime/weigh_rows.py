@@ -11,16 +11,16 @@ import pyarrow as pa
 from dovetail.kernels.evaluate import evaluate
 from dovetail.plan.group_plan import Fold, GroupPlan, PartialColumn
 from dovetail.plan.probe_tree import Emit
-from dovetail.runtime.fold_operator import FoldedFrame
 from dovetail.runtime.fold_rows import JoinedRows, ValuesOf
 from dovetail.runtime.frame import FrameValues
 from dovetail.runtime.snapshot import StoreSnapshot
+from dovetail.runtime.walk import WalkedRows
 
 I64 = npt.NDArray[np.int64]
 
 
 def weigh_rows(
-    emit: Emit, group: GroupPlan, found: FoldedFrame, snapshots: Mapping[str, StoreSnapshot], timezone: str
+    emit: Emit, group: GroupPlan, found: WalkedRows, snapshots: Mapping[str, StoreSnapshot], timezone: str
 ) -> JoinedRows:
     """What the joined rows of `found` would say, one row for each walked one."""
     values = FrameValues(found.frame, snapshots)
@@ -37,10 +37,10 @@ def weigh_rows(
         for column in group.columns
         if any(name in found.arguments for name in column.arguments)
     }
-    return JoinedRows(len(found), values_of, found.multiplicities, folded)
+    return JoinedRows(len(found), values_of, found.weights, folded)
 
 
-def _folded(column: PartialColumn, found: FoldedFrame, values_of: ValuesOf) -> pa.Array:
+def _folded(column: PartialColumn, found: WalkedRows, values_of: ValuesOf) -> pa.Array:
     """A partial column with arguments of the folded side."""
     if column.fold is Fold.COUNT:
         return pa.array(_counts(column.arguments, found, values_of))
@@ -50,7 +50,7 @@ def _folded(column: PartialColumn, found: FoldedFrame, values_of: ValuesOf) -> p
     return found.extremes(argument, is_max=column.fold is Fold.MAX)
 
 
-def _counts(arguments: tuple[str, ...], found: FoldedFrame, values_of: ValuesOf) -> I64:
+def _counts(arguments: tuple[str, ...], found: WalkedRows, values_of: ValuesOf) -> I64:
     """Rows in which all arguments are there, of either side."""
     counts = found.counts(name for name in arguments if name in found.arguments)
     for name in arguments:
