@@ -18,9 +18,9 @@ from dovetail.kernels.arrow_types import arrow_type
 from dovetail.kernels.evaluate import evaluate, evaluate_mask
 from dovetail.kernels.gather_rows import make_refs
 from dovetail.kernels.hash_keys import codes_of_groups, hash_keys, is_exact_type
-from dovetail.kernels.leg_bits import LEGS_PER_WORD, no_bits, rows_of_legs
+from dovetail.kernels.leg_bits import LEGS_PER_WORD, bits_of_rows, no_bits, rows_of_legs
 from dovetail.kernels.match_pairs import NO_LOWER, NO_UPPER, LegBounds, ProbeRows, StoredRows, match_pairs
-from dovetail.plan.probe_tree import Leg, ProbeNode, member_name
+from dovetail.plan.probe_tree import Emit, Leg, ProbeNode, ProbeTree, member_name
 from dovetail.plan.query_limits import Found
 from dovetail.plan.store_plan import ROW
 from dovetail.plan.visibility import Visibility
@@ -30,12 +30,12 @@ from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.frame import Frame, FrameValues, concat_frames
 from dovetail.runtime.partial import Partial
 from dovetail.runtime.report import StepCount, TaskReport
-from dovetail.runtime.result_sink import ResultSink
 from dovetail.runtime.snapshot import SelectionBits, StoreSnapshot
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
 SendOn = Callable[[Partial], None]
+TakeRows = Callable[[Emit, Frame], None]
 LegKey = tuple[str, int]
 ROWS_A_PIECE = 1 << 16
 NO_TIMES: I64 = np.zeros(0, np.int64)
@@ -51,27 +51,50 @@ class _Demands:
 
 
 class ProbeOperator:
-    """Probes nodes of one hop in one partition; answers go to the sink, longer partial results to `send_on`."""
+    """Probes nodes of one hop in one partition; whole rows go to `take`, longer partial results to `send_on`."""
 
     def __init__(
         self,
         task: BatchTask,
         partition: int,
         snapshots: Mapping[str, StoreSnapshot],
-        sink: ResultSink,
+        take: TakeRows,
         report: TaskReport,
         send_on: SendOn,
     ) -> None:
         self._task = task
         self._snapshots = snapshots
-        self._sink = sink
+        self._take = take
         self._report = report
         self._send_on = send_on
         self._complete_from = dict(task.plan.complete_from_by_query)
         placement = task.plan.placement
+        self._partition, self._partitions = partition, placement.partition_count
         self.code_ranges = [
             codes_of_groups(lower, upper, placement.group_count) for lower, upper in placement.group_ranges(partition)
         ]
+
+    def emit_rows(self, tree: ProbeTree, ordinal: int) -> None:
+        """Rows of one new bucket for queries over this store alone: dealt out evenly, no key says where they belong."""
+        if not tree.emits:
+            return
+        emit_by_leg = {(emit.query, emit.start): emit for emit in tree.emits}
+        legs = tuple(leg for leg in tree.legs if (leg.query, leg.start) in emit_by_leg)
+        snapshot = self._snapshots[tree.start]
+        words = snapshot.words(ordinal)
+        length = snapshot.metas[ordinal].rows
+        rows = np.arange(
+            length * self._partition // self._partitions, length * (self._partition + 1) // self._partitions
+        )
+        places = self.selection_bits(tree.start, legs).place[:, ordinal].tolist()
+        bits = bits_of_rows(places, lambda word: words[word][rows], len(rows))
+        refs = make_refs(ordinal, rows)
+        for leg, idx in zip(legs, rows_of_legs(bits, len(legs)), strict=True):
+            emit = emit_by_leg[leg.query, leg.start]
+            if leg.query in self._report.void_queries or len(idx) == 0:
+                continue
+            if emit.into or self._report.count(leg.query, Found(results=len(idx)), self._task.limits):
+                self._take(emit, Frame((tree.start,), (refs[idx],)))
 
     def probe(self, node: ProbeNode, partial: Partial, hop: int, start_times: I64 | None = None) -> None:
         """All results that `partial` (sorted by code) finds at `node`; `start_times` are member 0's, if known."""
@@ -183,7 +206,7 @@ class ProbeOperator:
         return frame.take(idx), bits[:, idx]
 
     def _decide(self, node: ProbeNode, frame: Frame, bits: U64) -> None:
-        """Give every leg the rows it wants: to the sink, or on to the next probe."""
+        """Give every leg the rows it wants: whole ones away, the others on to the next probe."""
         emit_by_leg = {(emit.query, emit.start): emit for emit in node.emits}
         kept_by_leg: dict[LegKey, I64] = {}
         for leg, wanted_idx in zip(node.legs, rows_of_legs(bits, len(node.legs)), strict=True):
@@ -200,7 +223,7 @@ class ProbeOperator:
             if emit is None:
                 kept_by_leg[leg.query, leg.start] = idx
             elif emit.into or self._report.count(leg.query, Found(results=len(idx)), self._task.limits):
-                self._sink.add(emit, frame if len(idx) == len(frame) else frame.take(idx))
+                self._take(emit, frame if len(idx) == len(frame) else frame.take(idx))
         for child in node.children:
             self._pass_on(child, frame, kept_by_leg)
 
