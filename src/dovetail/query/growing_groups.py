@@ -12,7 +12,9 @@ def growing_groups(query: JoinQuery) -> tuple[str, ...]:
     if aggregation is None or aggregation.is_windowed:
         return ()
     growing = [f"groups by {', '.join(map(str, aggregation.keys))}"] if aggregation.keys else []
-    for aggregate in aggregation.aggregates:
-        if aggregate.function is AggregateFunction.COUNT_DISTINCT:
-            growing.append(f"distinct values of {', '.join(map(str, aggregate.arguments))}")
+    growing += [
+        f"distinct values of {', '.join(map(str, aggregate.arguments))}"
+        for aggregate in aggregation.aggregates
+        if aggregate.function is AggregateFunction.COUNT_DISTINCT
+    ]
     return tuple(growing)

@@ -17,11 +17,12 @@ from dovetail.core.errors import EvaluationError
 from dovetail.kernels.arrow_types import arrow_type
 from dovetail.kernels.evaluate import evaluate, evaluate_mask
 from dovetail.kernels.gather_rows import make_refs
-from dovetail.kernels.hash_keys import codes_of_groups, hash_keys, is_exact_type
-from dovetail.kernels.leg_bits import LEGS_PER_WORD, bits_of_rows, no_bits, rows_of_legs
+from dovetail.kernels.hash_keys import hash_keys, is_exact_type
+from dovetail.kernels.leg_bits import LEGS_PER_WORD, no_bits, rows_of_legs
 from dovetail.kernels.match_pairs import NO_LOWER, NO_UPPER, LegBounds, ProbeRows, StoredRows, match_pairs
-from dovetail.plan.probe_tree import Emit, Leg, ProbeNode, ProbeTree, member_name
+from dovetail.plan.probe_tree import Emit, Leg, ProbeNode, member_name
 from dovetail.plan.query_limits import Found
+from dovetail.plan.routing import Routing
 from dovetail.plan.store_plan import ROW
 from dovetail.plan.visibility import Visibility
 from dovetail.query.expression import Call, Expression, all_of, rename_relations
@@ -29,7 +30,8 @@ from dovetail.query.types import BOOLEAN
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.frame import Frame, FrameValues, concat_frames
 from dovetail.runtime.partial import Partial
-from dovetail.runtime.report import StepCount, TaskReport
+from dovetail.runtime.report import StepCount, TaskReport, UnitWork
+from dovetail.runtime.route_entries import EntryChoice, Part, Route
 from dovetail.runtime.snapshot import SelectionBits, StoreSnapshot
 
 U64 = npt.NDArray[np.uint64]
@@ -43,11 +45,15 @@ NO_TIMES: I64 = np.zeros(0, np.int64)
 
 @dataclass(frozen=True)
 class _Demands:
-    """What a node's legs ask of a pair: their bounds speak of these `members` of the probing rows."""
+    """What a node's legs ask of a pair: their bounds speak of these `members` of the probing rows.
+
+    Stored rows are looked for among these `entries` of each bucket.
+    """
 
     members: tuple[int, ...]
     bounds: LegBounds
     selections: SelectionBits
+    entries: list[EntryChoice]
 
 
 class ProbeOperator:
@@ -56,10 +62,10 @@ class ProbeOperator:
     def __init__(
         self,
         task: BatchTask,
-        partition: int,
         snapshots: Mapping[str, StoreSnapshot],
         take: TakeRows,
         report: TaskReport,
+        work: UnitWork,
         send_on: SendOn,
     ) -> None:
         self._task = task
@@ -68,46 +74,35 @@ class ProbeOperator:
         self._report = report
         self._send_on = send_on
         self._complete_from = dict(task.plan.complete_from_by_query)
-        placement = task.plan.placement
-        self._partition, self._partitions = partition, placement.partition_count
-        self.code_ranges = [
-            codes_of_groups(lower, upper, placement.group_count) for lower, upper in placement.group_ranges(partition)
-        ]
+        self._work = work
+        self._route_by_routing: dict[Routing, Route] = {}
 
-    def emit_rows(self, tree: ProbeTree, ordinal: int) -> None:
-        """Rows of one new bucket for queries over this store alone: dealt out evenly, no key says where they belong."""
-        if not tree.emits:
-            return
-        emit_by_leg = {(emit.query, emit.start): emit for emit in tree.emits}
-        legs = tuple(leg for leg in tree.legs if (leg.query, leg.start) in emit_by_leg)
-        snapshot = self._snapshots[tree.start]
-        words = snapshot.words(ordinal)
-        length = snapshot.metas[ordinal].rows
-        rows = np.arange(
-            length * self._partition // self._partitions, length * (self._partition + 1) // self._partitions
-        )
-        places = self.selection_bits(tree.start, legs).place[:, ordinal].tolist()
-        bits = bits_of_rows(places, lambda word: words[word][rows], len(rows))
-        refs = make_refs(ordinal, rows)
-        for leg, idx in zip(legs, rows_of_legs(bits, len(legs)), strict=True):
-            emit = emit_by_leg[leg.query, leg.start]
-            if leg.query in self._report.void_queries or len(idx) == 0:
-                continue
-            if emit.into or self._report.count(leg.query, Found(results=len(idx)), self._task.limits):
-                self._take(emit, Frame((tree.start,), (refs[idx],)))
+    def route(self, node: ProbeNode) -> Route:
+        """How the index that is probed there is spread over partitions."""
+        routing = self._task.plan.routing(node.step.target, node.step.index)
+        found = self._route_by_routing.get(routing)
+        if found is None:
+            found = Route(routing, self._task.plan.placement, self._work.partition)
+            self._route_by_routing[routing] = found
+        return found
 
-    def probe(self, node: ProbeNode, partial: Partial, hop: int, start_times: I64 | None = None) -> None:
+    def probe(
+        self, node: ProbeNode, partial: Partial, hop: int, start_times: I64 | None = None, part: Part = Part.OWN
+    ) -> None:
         """All results that `partial` (sorted by code) finds at `node`; `start_times` are member 0's, if known."""
         if len(partial.codes) == 0:
             return
         wanted_rows = int(np.count_nonzero(np.bitwise_or.reduce(partial.bits)))
-        count = StepCount(node.id, hop, len(partial.codes), 0, wanted_rows)
+        route = self.route(node)
+        count = StepCount(node.id, hop, len(partial.codes), 0, wanted_rows, copies=route.copies[part])
+        self._work.probed_rows += count.probe_rows
         if node.step.before_batch is None:
             # What a fill joins is not what new rows meet: planners shall not learn from it.
             self._report.steps.append(count)
         try:
             members, bounds = _bounds_of(node)
-            demands = _Demands(members, bounds, self.selection_bits(node.step.target, node.legs))
+            choices = route.stored(part, partial.codes)
+            demands = _Demands(members, bounds, self.selection_bits(node.step.target, node.legs), choices)
             rows = ProbeRows(partial.codes, partial.bits, self._member_times(members, partial, start_times))
             void_count = self._stop_void_legs(node, rows, 0)
             for frame, bits in _in_larger_pieces(self._matches(node, partial, rows, demands, count)):
@@ -159,6 +154,7 @@ class ProbeOperator:
             for stored in self._stored(node, snapshot, ordinal, demands):
                 for pairs in match_pairs(rows, stored, demands.bounds, max_pairs=self._task.max_pairs):
                     count.near_rows += pairs.near_count
+                    self._work.pairs += pairs.near_count
                     if len(pairs.probe_idx) == 0:
                         continue
                     refs = make_refs(ordinal, pairs.stored_rows)
@@ -170,8 +166,8 @@ class ProbeOperator:
     ) -> Iterator[StoredRows]:
         meta = snapshot.metas[ordinal]
         is_timed = bool(demands.members)
-        for codes in self.code_ranges:
-            entries = snapshot.entries(ordinal, node.step.index, codes)
+        for choice in demands.entries:
+            entries = snapshot.entries(ordinal, node.step.index, choice)
             yield StoredRows(
                 codes=entries.codes,
                 rows=entries.rows,
