@@ -12,6 +12,7 @@ rows of one fold are equally long, and rows of any length fold together. Decimal
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,12 +31,27 @@ LOWEST_BIT = -1088
 """A multiple of 32 at or below the last bit of every double, 2**-1074."""
 
 
+@dataclass(frozen=True)
+class Limbs:
+    """Sums that are added up and not carried over yet: `limbs[group, place]`, and the `others` by group."""
+
+    limbs: I64
+    low_bit: int
+    others: I64
+
+
 def fold_values(values: pa.Array, groups: I64, group_count: int) -> pa.ListArray:
     """The sum of each group's values; NULLs add nothing. `groups[i]` is the group of row i."""
+    added = add_values(values, groups, group_count)
+    return _sums(added.limbs, added.low_bit, added.others)
+
+
+def add_values(values: pa.Array, groups: I64, group_count: int) -> Limbs:
+    """See `fold_values`; the last two limbs have room for what is carried over."""
     valid = np.asarray(values.is_valid()) if values.null_count else np.ones(len(values), np.bool_)
     kind = values.type
     if pa.types.is_floating(kind):
-        return _fold_floats(fixed_values(values).astype(np.float64, copy=False), valid, groups, group_count)
+        return _add_floating(fixed_values(values).astype(np.float64, copy=False), valid, groups, group_count)
     if pa.types.is_decimal(kind):
         low, high = decimal_words(values)
         limbs = np.zeros((group_count, 6), np.int64)
@@ -43,7 +59,7 @@ def fold_values(values: pa.Array, groups: I64, group_count: int) -> pa.ListArray
     else:
         limbs = np.zeros((group_count, 4), np.int64)
         _add_integers(limbs, fixed_values(values).astype(np.int64, copy=False), valid, groups)
-    return _sums(limbs, 0, np.zeros((group_count, 3), np.int64))
+    return Limbs(limbs, 0, np.zeros((group_count, 3), np.int64))
 
 
 def fold_sums(sums: pa.ListArray, groups: I64, group_count: int, weights: I64 | None = None) -> pa.ListArray:
@@ -65,22 +81,21 @@ def empty_sums(count: int) -> pa.ListArray:
     return _sums(np.zeros((count, 1), np.int64), 0, np.zeros((count, 3), np.int64))
 
 
-def _fold_floats(
+def _add_floating(
     values: npt.NDArray[np.float64], valid: npt.NDArray[np.bool_], groups: I64, group_count: int
-) -> pa.ListArray:
+) -> Limbs:
     others = np.zeros((group_count, 3), np.int64)
     bits = np.ascontiguousarray(values).view(np.uint64)
     lowest, highest = _range_of_floats(bits, valid)
     if highest < 0:
-        limbs = np.zeros((group_count, 1), np.int64)
         _count_others(others, bits, valid, groups)
-        return _sums(limbs, 0, others)
+        return Limbs(np.zeros((group_count, 1), np.int64), 0, others)
     # The last bit of a double of exponent field e >= 1 is 2**(e - 1075), of a subnormal one that of e = 1.
     low_limb = (max(lowest, 1) - 1075 - LOWEST_BIT) // 32
     high_limb = (max(highest, 1) - 1075 - LOWEST_BIT) // 32 + 2
     limbs = np.zeros((group_count, high_limb - low_limb + 3), np.int64)
     _add_floats(limbs, others, bits, valid, groups, low_limb)
-    return _sums(limbs, LOWEST_BIT + 32 * low_limb, others)
+    return Limbs(limbs, LOWEST_BIT + 32 * low_limb, others)
 
 
 def _sums(limbs: I64, low_bit: int, others: I64) -> pa.ListArray:

@@ -16,18 +16,22 @@ from dataclasses import replace
 
 from dovetail.plan.factorization import Factorization, FoldedSide
 from dovetail.plan.group_plan import WINDOW_TIME, GroupPlan
-from dovetail.plan.probe_tree import Emit, Leg, ProbeNode, ProbeTree, member_name
+from dovetail.plan.probe_tree import Emit, Leg, ProbeNode, member_name
+from dovetail.plan.shared_plan import SharedPlan
 from dovetail.plan.store_plan import ROW
 from dovetail.query.expression import Call, Expression, relations_of, rename_relations
 from dovetail.query.join_query import OutputColumn
 
 
-def choose_factorizations(trees: tuple[ProbeTree, ...], groups: tuple[GroupPlan, ...]) -> tuple[ProbeTree, ...]:
-    """The trees with every emit into groups factorized that can be."""
-    group_by_id = {group.id: group for group in groups}
-    return tuple(
-        replace(tree, children=tuple(_factorized(child, group_by_id) for child in tree.children)) for tree in trees
+def choose_factorizations(plan: SharedPlan) -> SharedPlan:
+    """The plan with every emit into groups factorized that can be; of the others it says why not."""
+    group_by_id = {group.id: group for group in plan.groups}
+    if not group_by_id:
+        return plan
+    trees = (
+        replace(tree, children=tuple(_factorized(node, group_by_id) for node in tree.children)) for tree in plan.trees
     )
+    return replace(plan, trees=tuple(trees))
 
 
 def _factorized(node: ProbeNode, group_by_id: Mapping[str, GroupPlan]) -> ProbeNode:
@@ -43,7 +47,7 @@ def _factorized(node: ProbeNode, group_by_id: Mapping[str, GroupPlan]) -> ProbeN
 def _choose(node: ProbeNode, emit: Emit, group: GroupPlan) -> Emit | str:
     """The factorized emit, or why there is none. Stored rows, which are prepared once, are folded rather."""
     leg = next(leg for leg in node.legs if (leg.query, leg.start) == (emit.query, emit.start))
-    why_not = _why_no_runs(node, leg)
+    why_not = _why_no_runs(leg)
     if why_not is not None:
         return why_not
     stored = _fold_side(node, leg, emit, group, FoldedSide.STORED)
@@ -53,7 +57,7 @@ def _choose(node: ProbeNode, emit: Emit, group: GroupPlan) -> Emit | str:
     return probing if isinstance(probing, Emit) else stored
 
 
-def _why_no_runs(node: ProbeNode, leg: Leg) -> str | None:
+def _why_no_runs(leg: Leg) -> str | None:
     """Why what a row meets need not be a run of an index."""
     if leg.residuals:
         return f"{leg.residuals[0]} is tested on each joined row"
