@@ -11,7 +11,6 @@ from dovetail.engine.options import EngineOptions
 from dovetail.engine.query_estimate import QueryEstimate, check_estimate
 from dovetail.engine.state import EngineState
 from dovetail.optimizer.live_query import LiveQuery
-from dovetail.optimizer.plan_groups import joining_query
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.query.stream import Stream
 from dovetail.stats.catalog import StatsCatalog
@@ -38,7 +37,7 @@ class Admission:
         kept = {} if plan is None else {store.id: store for store in plan.stores}
         world = StoreWorld(kept, state.buckets, stats, streams)
         trees = () if plan is None else plan.trees
-        found = estimate_query(joining_query(live), Running(trees, world, self._units, self._options.partitions))
+        found = estimate_query(live, Running(trees, world, self._units, self._options.partitions))
         if plan is None and state.registry.running:
             return replace(found, added_rows=None, added_bytes=None)
         return found
