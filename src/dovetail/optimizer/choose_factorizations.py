@@ -54,7 +54,7 @@ def _choose(node: ProbeNode, emit: Emit, group: GroupPlan) -> Emit | str:
     if isinstance(stored, Emit):
         return stored
     probing = _fold_side(node, leg, emit, group, FoldedSide.PROBING)
-    return probing if isinstance(probing, Emit) else stored
+    return probing if isinstance(probing, Emit) else "; ".join(dict.fromkeys((stored, probing)))
 
 
 def _why_no_runs(leg: Leg) -> str | None:
@@ -68,20 +68,23 @@ def _why_no_runs(leg: Leg) -> str | None:
 
 def _fold_side(node: ProbeNode, leg: Leg, emit: Emit, group: GroupPlan, side: FoldedSide) -> Emit | str:
     if side is FoldedSide.PROBING and len({bound.earlier + bound.later for bound in leg.bounds}) > 1:
-        return "time bounds hold between several relations"
+        return f"{side.value} lie within several time bounds"
     sides = _Sides(node, side)
     columns, folded = [], []
-    each_value = {name for values in group.distinct for name, _ in values} | set(group.sketches)
+    distinct = {name for values in group.distinct for name, _ in values} | set(group.sketches)
     for column in emit.output:
-        is_key = column.name in dict(group.keys) or column.name == WINDOW_TIME
-        said = column.expression
-        if is_key or column.name in each_value or not sides.is_folded(said):
-            said = sides.as_walked(said)
-        if sides.is_folded(said) and not is_key and column.name not in each_value:
+        tells_groups_apart = column.name in dict(group.keys) or column.name == WINDOW_TIME
+        is_each_wanted = tells_groups_apart or column.name in distinct
+        if sides.is_folded(column.expression) and not is_each_wanted:
             folded.append(column.name)
-        elif not sides.is_walked(said):
-            what = "a group is told apart by" if is_key else "an aggregate needs"
-            return f"{what} {said}, which both sides of the last step have a say in"
+            columns.append(column)
+            continue
+        said = sides.as_walked(column.expression)
+        if not sides.is_walked(said):
+            if not is_each_wanted:
+                return f"{said} is made of both sides"
+            why = "tells groups apart" if tells_groups_apart else "is counted by its distinct values"
+            return f"{side.value} have a say in {said}, which {why}"
         columns.append(OutputColumn(column.name, said))
     return replace(emit, output=tuple(columns), factorization=Factorization(side, tuple(folded)))
 
