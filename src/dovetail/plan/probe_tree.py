@@ -140,6 +140,11 @@ class ProbeNode:
             yield from child.walk()
 
     @property
+    def builds_rows(self) -> bool:
+        """Whether rows that meet here become joined rows of anybody."""
+        return bool(self.children) or any(emit.factorization is None for emit in self.emits)
+
+    @property
     def depth(self) -> int:
         return 1 + max((child.depth for child in self.children), default=0)
 
