@@ -190,9 +190,7 @@ class PlanDescriber:
             members=kept.intermediate.streams,
             joins_rows_from_batch=kept.complete_from,
             users=tuple(
-                IntermediateUser(
-                    ", ".join(self._taker_names.of([use.query])), start, *self._standing(kept, use, start)
-                )
+                IntermediateUser(", ".join(self._taker_names.of([use.query])), start, *self._standing(kept, use, start))
                 for use in kept.uses
                 if only_for in (None, use.query)
                 for start in use.wanted_starts

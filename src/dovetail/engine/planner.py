@@ -96,9 +96,7 @@ class Planner:
         decisions = replace(decisions, intermediates=settled)
         running = self._running
         is_known = (
-            running is not None
-            and (running.asked, running.decisions) == (asked, decisions)
-            and running.stats is stats
+            running is not None and (running.asked, running.decisions) == (asked, decisions) and running.stats is stats
         )
         epoch = state.epoch if is_resumed and state.epoch else state.epoch + 1
         if running is not None and is_known:
