@@ -165,20 +165,21 @@ class PlanDescriber:
     def _index(self, store: str, index: str) -> IndexExplained:
         distinct = self.stats.distinct(store, index)
         shares = sorted(self.stats.heavy_share_by_code(store, index).values(), reverse=True)
-        chosen = next(each for each in self.planned.routings if (each.store, each.index) == (store, index))
         return IndexExplained(
             index=index,
             distinct_keys=distinct,
             frequent_keys=None if distinct is None else len(shares),
             largest_key_share=shares[0] if shares else None,
-            routing=RoutingExplained(
-                str(chosen.routing),
-                chosen.because,
-                chosen.routing.subgroups,
-                len(chosen.routing.split_stored),
-                len(chosen.routing.split_probing),
-            ),
+            routing=self._routing(store, index),
         )
+
+    def _routing(self, store: str, index: str) -> RoutingExplained:
+        if self.plan.matrix:
+            return RoutingExplained(str(self.plan.matrix), "the session's layout says so", None, 0, 0)
+        chosen = next(each for each in self.planned.routings if (each.store, each.index) == (store, index))
+        routing = chosen.routing
+        split = len(routing.split_stored), len(routing.split_probing)
+        return RoutingExplained(str(routing), chosen.because, routing.subgroups, *split)
 
     # Intermediates
 
