@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numba import njit
 
+from dovetail.kernels.sort_codes import sort_orders
 from dovetail.query.types import SqlType
 
 I64 = npt.NDArray[np.int64]
@@ -73,8 +74,10 @@ class RowRanges:
 
     @cached_property
     def ascending(self) -> I64:
-        """Rows in the order of their lower ends."""
-        return np.argsort(self.lower, kind="stable")
+        """Rows in which something lies within, in the order of their lower ends."""
+        idx = np.flatnonzero(self.lower <= self.upper)
+        ordered: I64 = idx[sort_orders(self.lower[idx])]
+        return ordered
 
 
 def row_ranges(lower: End | None, upper: End | None, length: int) -> RowRanges:
@@ -84,17 +87,17 @@ def row_ranges(lower: End | None, upper: End | None, length: int) -> RowRanges:
     if lower is not None:
         is_nowhere |= _is_null(lower.column)
         if _is_shifted_float(lower):
-            shifted, slack = _shifted(lower)
+            shifted = _shifted(lower, -1)
             # A difference from NaN is NaN, which is above every bound.
-            lowers = np.where(np.isnan(shifted), LOWEST, _float_order(shifted - slack))
+            lowers = np.where(np.isnan(shifted), LOWEST, _float_order(shifted))
         else:
             lowers, is_beyond = saturating_sum(_values_of(lower.column), int(lower.offset) + (not lower.is_inclusive))
             is_nowhere |= is_beyond & (lowers == HIGHEST)
     if upper is not None:
         is_nowhere |= _is_null(upper.column)
         if _is_shifted_float(upper):
-            shifted, slack = _shifted(upper)
-            uppers = np.where(np.isnan(shifted), HIGHEST, _float_order(shifted + slack))
+            shifted = _shifted(upper, 1)
+            uppers = np.where(np.isnan(shifted), HIGHEST, _float_order(shifted))
         else:
             uppers, is_beyond = saturating_sum(_values_of(upper.column), int(upper.offset) - (not upper.is_inclusive))
             is_nowhere |= is_beyond & (uppers == LOWEST)
@@ -129,14 +132,13 @@ def saturating_sum(values: I64, offset: int) -> tuple[I64, Any]:
     return np.where(is_beyond, LOWEST, values + np.int64(offset)), is_beyond
 
 
-def _shifted(end: End) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """The sums, and how far a rounded difference may be from what it stands for."""
-    column, offset = end.column, float(end.offset)
-    values = np.asarray(column.cast(pa.float64()).fill_null(0.0))
-    precision = np.finfo(np.float32 if pa.types.is_float32(column.type) else np.float64)
+def _shifted(end: End, direction: int) -> npt.NDArray[np.float64]:
+    """The sums, moved outwards by as much as a rounded difference may be from what it stands for."""
+    values, offset = np.asarray(end.column.cast(pa.float64()).fill_null(0.0)), float(end.offset)
+    precision = np.finfo(np.float32 if pa.types.is_float32(end.column.type) else np.float64)
     with np.errstate(all="ignore"):
         slack = _SHIFT_ROUNDING * float(precision.eps) * (np.abs(values) + abs(offset)) + float(precision.tiny)
-        return values + offset, np.where(np.isfinite(slack), slack, 0.0)
+        return values + offset + np.where(np.isfinite(slack), direction * slack, 0.0)
 
 
 def _values_of(column: pa.Array) -> I64:
