@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail.kernels.arrow_types import sql_type_of
-from dovetail.kernels.order_values import End, is_exactly_ordered, loosest, order_values, row_ranges
+from dovetail.kernels.order_values import End, loosest, order_values, row_ranges
+from dovetail.query.order_kinds import is_exactly_ordered
 
 NAN = math.nan
 ASCENDING: dict[str, tuple[pa.DataType, list[Any]]] = {

@@ -21,14 +21,11 @@ import pyarrow.compute as pc
 from numba import njit
 
 from dovetail.kernels.sort_codes import sort_orders
-from dovetail.query.types import SqlType
+from dovetail.query.order_kinds import MAX_EXACT_DIGITS
 
 I64 = npt.NDArray[np.int64]
 LOWEST = np.iinfo(np.int64).min
 HIGHEST = np.iinfo(np.int64).max
-MAX_EXACT_DIGITS = 18
-MAX_OFFSET = 1 << 62
-"""Of an end; what lies farther is left to the conditions themselves."""
 _SHIFT_ROUNDING = 4.0
 """A difference, the sum that stands for it and the comparison are each rounded once; one more to be sure."""
 
@@ -39,12 +36,6 @@ class OrderValues:
 
     values: I64
     valid_mask: npt.NDArray[np.bool_] | None
-
-
-def is_exactly_ordered(sql_type: SqlType) -> bool:
-    """Whether different values of this type never become one."""
-    is_short = sql_type.name != "decimal" or sql_type.precision <= MAX_EXACT_DIGITS
-    return is_short and sql_type.name != "string"
 
 
 def order_values(column: pa.Array) -> OrderValues:
