@@ -24,6 +24,7 @@ from dovetail.engine.admission import Admission
 from dovetail.engine.adoption import Adoption
 from dovetail.engine.backfill import BackfillStatus
 from dovetail.engine.changelog import Action
+from dovetail.engine.check_layout import check_checkpoint
 from dovetail.engine.choose_merges import choose_merges
 from dovetail.engine.choose_samples import choose_samples
 from dovetail.engine.commit_news import CommitNews, Listener
@@ -35,7 +36,7 @@ from dovetail.engine.idle_streams import IdleWatch
 from dovetail.engine.options import EngineOptions
 from dovetail.engine.plan_history import PlanChange
 from dovetail.engine.planner import Planned, Planner
-from dovetail.engine.progress import make_progress, was_small
+from dovetail.engine.progress import make_progress, was_small, written_entry
 from dovetail.engine.query_estimate import QueryEstimate
 from dovetail.engine.query_limits import HeldTo, batch_limits
 from dovetail.engine.query_options import QueryOptions
@@ -105,6 +106,7 @@ class Engine:
             open_layout(root)
             latest = read_latest(root)
             self._state = EngineState() if latest is None else EngineState.from_stored(latest[1])
+            check_checkpoint(options.layout, options.partitions, self._state.buckets)
             for meta in self._state.buckets:
                 check_bucket(root, meta)
             self._control = ControlPlane(root, options, compile_text, self._check_backfill)
@@ -361,7 +363,7 @@ class Engine:
                 )
             for record in self._registry().records:
                 if record.is_live:
-                    self.compiled(record.id)
+                    self._control.check_layout(self._state, self.compiled(record.id))
 
     # Batches
 
@@ -404,7 +406,7 @@ class Engine:
             "run": (ran_at - planned_at) * 1e3,
             "commit": (time.perf_counter() - ran_at) * 1e3,
         }
-        self.progress = make_progress(
+        progress = make_progress(
             state,
             planned.plan,
             streams,
@@ -414,6 +416,7 @@ class Engine:
             self.statistics,
             idle,
         )
+        self.progress = {**progress, "written": written_entry(written)}
         with self._plan_lock:
             self._planner.note_committed(batch, planned, durations["run"], self.progress["numInputRows"])
         with self._lock:
@@ -493,7 +496,10 @@ class Engine:
                 before.buckets,
                 self._fill_policy.budget_rows(self.statistics, self.streams),
             ),
-            limits=batch_limits(before.registry.running, planned.decisions.intermediates, self.options),
+            limits=batch_limits(
+                before.registry.running, planned.decisions.intermediates, self.options, planned.plan.groups
+            ),
+            closed_us=tuple(before.closed_us_by_group.items()),
         )
 
     def _apply_changes(self, batch: int) -> tuple[EngineState, tuple[LiveQuery, ...]]:
@@ -521,7 +527,14 @@ class Engine:
     def _live_query(self, record: QueryRecord) -> LiveQuery:
         query, complete_from = self.compiled(record.id), record.complete_from or 0
         may_materialize = record.options.keep_intermediates
-        made = LiveQuery(record.id, record.name, query, complete_from, may_materialize=may_materialize)
+        made = LiveQuery(
+            record.id,
+            record.name,
+            query,
+            complete_from,
+            may_materialize=may_materialize,
+            first_batch=record.created_batch or 0,
+        )
         known = self._live.get(record.id)
         return known if known == made else made
 
@@ -604,6 +617,7 @@ def read_messages(messages: list[Message]) -> tuple[TaskReport, list[BucketMeta]
         whole.results += report.results
         whole.failures += report.failures
         whole.merges += report.merges
+        whole.groups += report.groups
         for part, seconds in report.seconds_by_part.items():
             whole.seconds_by_part[part] = whole.seconds_by_part.get(part, 0.0) + seconds
         for query, found in report.found.items():

@@ -24,11 +24,23 @@ class RowFigures:
 
 
 @dataclass(frozen=True)
+class RoutingExplained:
+    """How the index is spread over partitions, and why; `subgroups` of None: by hash. Then how many keys are split."""
+
+    routing: str
+    because: str
+    subgroups: int | None
+    split_stored: int
+    split_probing: int
+
+
+@dataclass(frozen=True)
 class IndexExplained:
     index: str
     distinct_keys: Estimate | None
     frequent_keys: int | None
     largest_key_share: float | None
+    routing: RoutingExplained
 
 
 @dataclass(frozen=True)
@@ -222,7 +234,7 @@ class PathExplained:
 
 @dataclass(frozen=True)
 class QueryExplained:
-    """A query that does not run has no stores, paths and cost."""
+    """A query that does not run has no stores, paths and cost. `growing_groups` are kept for ever."""
 
     query: str
     sql: str
@@ -230,6 +242,7 @@ class QueryExplained:
     error: str | None
     created_batch: int | None
     complete_from: int | None
+    growing_groups: tuple[str, ...]
     stores: tuple[SharedStore, ...]
     paths: tuple[PathExplained, ...]
     intermediates: tuple[IntermediateExplained, ...]

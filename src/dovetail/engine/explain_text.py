@@ -54,11 +54,13 @@ def query_text(query: QueryExplained) -> TextTree:
         return TextTree(head, (*said, TextTree("not part of the plan")))
     stores = (_store(each.store, _shared_with(each.shared_with)) for each in query.stores)
     kept = [TextTree("intermediates", tuple(map(_intermediate, query.intermediates)))] if query.intermediates else []
+    growing = [_lines("kept for ever: this state grows without bound", query.growing_groups)]
     return TextTree(
         head,
         (
             *said,
             TextTree("stores", tuple(stores)),
+            *(growing if query.growing_groups else ()),
             TextTree("probes", tuple(map(_path, query.paths))),
             *kept,
             TextTree(f"cost: {_query_cost(query.cost)}"),
@@ -96,7 +98,7 @@ def _index(index: IndexExplained) -> TextTree:
     text = f"index {index.index}; distinct keys: {_figure(index.distinct_keys)}"
     if index.largest_key_share is not None:
         text += f"; frequent keys: {index.frequent_keys}, the first has {index.largest_key_share:.1%} of the rows"
-    return TextTree(text)
+    return TextTree(f"{text}; routed by {index.routing.routing} ({index.routing.because})")
 
 
 def _intermediate(kept: IntermediateExplained) -> TextTree:

@@ -7,6 +7,8 @@ from functools import cached_property
 
 from dovetail.core.text_tree import TextTree
 from dovetail.plan.fill import FillPlan
+from dovetail.plan.group_plan import GroupPlan
+from dovetail.plan.join_matrix import JoinMatrix
 from dovetail.plan.probe_tree import Leg, ProbeNode, ProbeTree
 from dovetail.plan.routing import HASH, RANDOM, Routing, Routings
 from dovetail.plan.store_plan import IndexPlan, StorePlan
@@ -47,6 +49,9 @@ class Placement:
         return ranges
 
 
+ONE_PARTITION = Placement((0,))
+
+
 def even_placement(group_count: int, partition_count: int) -> Placement:
     """Neighbouring key groups together, equally many everywhere."""
     return Placement(tuple(group * partition_count // group_count for group in range(group_count)))
@@ -59,7 +64,10 @@ def usual_routing(index: IndexPlan) -> Routing:
 
 @dataclass(frozen=True)
 class SharedPlan:
-    """Everything the runtime needs to know; a function of the live queries and the statistics."""
+    """Everything the runtime needs to know; a function of the live queries and the statistics.
+
+    With a `matrix` partitions are its cells: each joins what it holds, whatever the placement and routings say.
+    """
 
     epoch: int
     stores: tuple[StorePlan, ...]
@@ -68,6 +76,8 @@ class SharedPlan:
     complete_from_by_query: tuple[tuple[str, int], ...]
     fills: tuple[FillPlan, ...] = ()
     routings: Routings = ()
+    matrix: JoinMatrix | None = None
+    groups: tuple[GroupPlan, ...] = ()
 
     def __post_init__(self) -> None:
         ids = {store.id for store in self.stores}
@@ -99,8 +109,12 @@ class SharedPlan:
 
     @property
     def hop_count(self) -> int:
-        """Stages after the source: the longest probe path, whatever the number of queries."""
-        return max((child.depth for tree in self.probing_trees for child in tree.children), default=1)
+        """Stages after the source: the longest probe path, whatever the number of queries, and one for groups."""
+        probes = max((child.depth for tree in self.probing_trees for child in tree.children), default=1)
+        return probes + 1 if self.groups else probes
+
+    def group(self, group_id: str) -> GroupPlan:
+        return next(group for group in self.groups if group.id == group_id)
 
     @property
     def probing_trees(self) -> tuple[ProbeTree, ...]:
