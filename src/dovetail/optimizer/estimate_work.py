@@ -70,7 +70,12 @@ class _Probing:
 
 
 def work_by_index(plan: SharedPlan, stats: StatsCatalog, *, min_rows: float) -> dict[IndexName, IndexWork]:
-    """Of the keyed indexes that at least `min_rows` a batch probe, and whose keys are known."""
+    """Of the keyed indexes that at least `min_rows` a batch probe, and whose keys are known.
+
+    None if no stream brings that many: whoever looks at every step of hundreds of queries should have a reason.
+    """
+    if max((sum(keys.rows_by_group) for keys in stats.observed.keys.values()), default=0.0) < min_rows:
+        return {}
     sides: dict[IndexName, dict[IndexName | None, _Probing]] = {}
     for tree in plan.trees:
         for node in tree.children:
