@@ -44,9 +44,7 @@ def _described(record: QueryRecord, state: str, plan: PlanDescriber) -> QueryExp
         stores=() if live is None else tuple(_stores(plan, live, record.name)),
         paths=() if live is None else tuple(_paths(plan, live, record.name)),
         intermediates=tuple(
-            plan.intermediate(each, only_for=joining)
-            for each in kept
-            if any(use.query == joining for use in each.uses)
+            plan.intermediate(each, only_for=joining) for each in kept if any(use.query == joining for use in each.uses)
         ),
         groups=plan.groups(plan.plan.group(joining)) if record.id in plan.joining_by_user else None,
         cost=None if asked is None else plan.query_cost(asked),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dovetail.kernels.match_pairs import LegBounds, ProbeRows
+import numpy as np
+
+from dovetail.kernels.match_pairs import NO_LOWER, NO_UPPER, LegBounds, ProbeRows
 from dovetail.plan.probe_tree import ProbeNode
 from dovetail.runtime.partial import Partial
 from dovetail.runtime.range_demands import RangeDemands
@@ -30,3 +32,18 @@ class Probe:
     selections: SelectionBits
     ranges: RangeDemands | None
     count: StepCount
+
+
+def bounds_of(node: ProbeNode) -> tuple[tuple[int, ...], LegBounds]:
+    """The probing rows' members that some leg's bounds speak of, and each leg's bounds against them."""
+    bounds = [(place, bound) for place, leg in enumerate(node.legs) for bound in leg.bounds]
+    members = tuple(sorted({bound.earlier + bound.later - node.member for _, bound in bounds}))
+    lower = np.full((len(node.legs), len(members)), NO_LOWER, np.int64)
+    upper = np.full((len(node.legs), len(members)), NO_UPPER, np.int64)
+    for place, bound in bounds:
+        column = members.index(bound.earlier + bound.later - node.member)
+        if bound.later == node.member:
+            upper[place, column] = bound.upper_us
+        else:
+            lower[place, column] = -bound.upper_us
+    return members, LegBounds(lower, upper)

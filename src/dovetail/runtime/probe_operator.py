@@ -22,7 +22,8 @@ from dovetail.kernels.match_pairs import NO_LOWER, NO_UPPER, LegBounds, Pairs, P
 from dovetail.kernels.match_ranges import match_ranges
 from dovetail.plan.probe_tree import Emit, Leg, ProbeNode, member_name
 from dovetail.plan.query_limits import Found
-from dovetail.plan.routing import Routing
+from dovetail.plan.routing import HASH, Routing
+from dovetail.plan.shared_plan import ONE_PARTITION
 from dovetail.plan.store_plan import ROW
 from dovetail.plan.visibility import Visibility
 from dovetail.query.expression import Call, Expression, all_of, rename_relations
@@ -31,11 +32,12 @@ from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.fold_operator import FoldOperator
 from dovetail.runtime.frame import Frame, FrameValues, concat_frames
 from dovetail.runtime.partial import Partial
-from dovetail.runtime.probe import BucketEntries, Probe
+from dovetail.runtime.probe import BucketEntries, Probe, bounds_of
 from dovetail.runtime.range_demands import RangeDemands, needs_ranges, range_demands
 from dovetail.runtime.report import StepCount, TaskReport, UnitWork
 from dovetail.runtime.route_entries import Part, Route
 from dovetail.runtime.snapshot import Entries, SelectionBits, StoreSnapshot
+from dovetail.store.bucket_file import BucketMeta
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
@@ -71,12 +73,22 @@ class ProbeOperator:
 
     def route(self, node: ProbeNode) -> Route:
         """How the index that is probed there is spread over partitions."""
-        routing = self._task.plan.routing(node.step.target, node.step.index)
+        plan = self._task.plan
+        routing = plan.routing(node.step.target, node.step.index)
         found = self._route_by_routing.get(routing)
         if found is None:
-            found = Route(routing, self._task.plan.placement, self._work.partition)
+            # A cell of a matrix has all that it needs, and looks at all that it has.
+            found = Route(HASH, ONE_PARTITION, 0) if plan.matrix else Route(routing, plan.placement, self.partition)
             self._route_by_routing[routing] = found
         return found
+
+    @property
+    def partition(self) -> int:
+        return self._work.partition
+
+    def is_here(self, meta: BucketMeta) -> bool:
+        """Whether this partition may read the bucket: in a matrix, only what lies in its cell."""
+        return meta.cell is None or meta.cell.number == self.partition
 
     def probe(
         self, node: ProbeNode, partial: Partial, hop: int, start_times: I64 | None = None, part: Part = Part.OWN
@@ -86,13 +98,15 @@ class ProbeOperator:
             return
         wanted_rows = int(np.count_nonzero(np.bitwise_or.reduce(partial.bits)))
         route = self.route(node)
-        count = StepCount(node.id, hop, len(partial.codes), 0, wanted_rows, copies=route.copies[part])
+        matrix = self._task.plan.matrix
+        copies = matrix.copy_count(partial.frame.stores[0]) if matrix else route.copies[part]
+        count = StepCount(node.id, hop, len(partial.codes), 0, wanted_rows, copies=copies)
         self._work.probed_rows += count.probe_rows
         if node.step.before_batch is None:
             # What a fill joins is not what new rows meet: planners shall not learn from it.
             self._report.steps.append(count)
         try:
-            members, bounds = _bounds_of(node)
+            members, bounds = bounds_of(node)
             selections = self.selection_bits(node.step.target, node.legs)
             choices = route.stored(part, partial.codes)
             rows = ProbeRows(partial.codes, partial.bits, self._member_times(members, partial, start_times))
@@ -113,7 +127,9 @@ class ProbeOperator:
         first_batch = min(self._complete_from[leg.query] for leg in node.legs)
         before_batch = node.step.before_batch
         for ordinal, meta in enumerate(snapshot.metas[:last]):
-            if meta.lower_batch >= first_batch and (before_batch is None or meta.upper_batch < before_batch):
+            if meta.lower_batch < first_batch or not self.is_here(meta):
+                continue
+            if before_batch is None or meta.upper_batch < before_batch:
                 yield ordinal
 
     def _join(self, probe: Probe, stored: Sequence[BucketEntries]) -> None:
@@ -290,18 +306,3 @@ def _in_larger_pieces(matches: Iterable[tuple[Frame, U64]]) -> Iterator[tuple[Fr
             frames, bits, rows = [], [], 0
     if frames:
         yield concat_frames(frames), np.concatenate(bits, axis=1)
-
-
-def _bounds_of(node: ProbeNode) -> tuple[tuple[int, ...], LegBounds]:
-    """The probing rows' members that some leg's bounds speak of, and each leg's bounds against them."""
-    bounds = [(place, bound) for place, leg in enumerate(node.legs) for bound in leg.bounds]
-    members = tuple(sorted({bound.earlier + bound.later - node.member for _, bound in bounds}))
-    lower = np.full((len(node.legs), len(members)), NO_LOWER, np.int64)
-    upper = np.full((len(node.legs), len(members)), NO_UPPER, np.int64)
-    for place, bound in bounds:
-        column = members.index(bound.earlier + bound.later - node.member)
-        if bound.later == node.member:
-            upper[place, column] = bound.upper_us
-        else:
-            lower[place, column] = -bound.upper_us
-    return members, LegBounds(lower, upper)
