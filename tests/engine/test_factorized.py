@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from dovetail.engine.explain import explain_plan, explain_query
 from dovetail.testing.local_session import LocalSession
 
 SCHEMA = pa.schema([("k", pa.int64()), ("g", pa.string()), ("v", pa.int32()), ("ts", pa.timestamp("us", "UTC"))])
@@ -110,3 +111,18 @@ def test_text_keys_are_folded_too(sessions: Sessions) -> None:
     session.push({"a": rows([1] * 100, names=names), "b": rows([1] * 100, names=names)})
     assert query.status.error is None
     assert sorted(session.results("q").to_pylist(), key=str) == [{"g": "x", "n": 2500}, {"g": "y", "n": 2500}]
+
+
+def test_explain_tells_what_is_folded_and_why_not(sessions: Sessions) -> None:
+    session = sessions.open()
+    folded = session.create_query("SELECT a.g, COUNT(*) FROM a JOIN b ON a.k = b.k GROUP BY a.g", "folded")
+    built = session.create_query("SELECT SUM(a.v * b.v) FROM a JOIN b ON a.k = b.k", "built")
+    plan = explain_plan(session.engine)
+    assert ": factorized, stored rows are folded" in plan
+    assert ": factorized, probing rows are folded" in plan
+    paths = [path["folded"] for path in explain_query(session.engine, folded.id, "json")["paths"]]
+    assert paths == ["stored rows", "probing rows"]
+    text = explain_query(session.engine, built.id)
+    assert text.count("joined rows are built, as mul(m0.v, m1.v) is made of both sides") == 1
+    assert text.count("joined rows are built, as mul(m1.v, m0.v) is made of both sides") == 1
+    assert "joined rows" not in explain_plan(sessions.open(factorize=False).engine)

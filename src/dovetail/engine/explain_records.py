@@ -117,11 +117,16 @@ class ExpectedRows:
 
 @dataclass(frozen=True)
 class AnswerExplained:
-    """Results that are complete here: of a query, or rows of the intermediate `into`."""
+    """Results that are complete here: of a query, or rows of the intermediate `into`.
+
+    Joined rows that are only aggregated are not built where one side can be `folded`; else `why_built` says why.
+    """
 
     query: str | None
     into: str | None
     selection: str | None
+    folded: str | None
+    why_built: str | None
 
 
 @dataclass(frozen=True)
@@ -244,11 +249,13 @@ class SharedStep:
 
 @dataclass(frozen=True)
 class PathExplained:
-    """How new rows of the relation `start` of the query find their partners."""
+    """How new rows of the relation `start` of the query find their partners; what is emitted as in `AnswerExplained`."""
 
     start: str
     store: str
     steps: tuple[SharedStep, ...]
+    folded: str | None = None
+    why_built: str | None = None
 
 
 @dataclass(frozen=True)
