@@ -142,7 +142,7 @@ def _is_short(limbs: Any, width: int) -> bool:
 
 
 @njit(cache=True)
-def _add_digit(limbs: Any, group: int, place: int, digit: Any, weights: Any, row: int) -> None:
+def _add_digit(limbs: Any, group: Any, place: Any, digit: Any, weights: Any, row: int) -> None:
     """A digit of 32 bits, not negative."""
     if len(weights):
         product = np.uint64(digit) * np.uint64(weights[row])
@@ -153,7 +153,7 @@ def _add_digit(limbs: Any, group: int, place: int, digit: Any, weights: Any, row
 
 
 @njit(cache=True)
-def _add_last_digit(limbs: Any, group: int, place: int, digit: Any, weights: Any, row: int) -> None:
+def _add_last_digit(limbs: Any, group: Any, place: Any, digit: Any, weights: Any, row: int) -> None:
     """A digit of 31 bits and a sign."""
     if len(weights):
         product = digit * weights[row]
