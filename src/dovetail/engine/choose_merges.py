@@ -18,6 +18,7 @@ def choose_merges(plan: SharedPlan, buckets: Iterable[BucketMeta], fanout: int =
     """At most one merge per store and batch, spread over the partitions."""
     first_batches = {batch for _, batch in plan.complete_from_by_query}
     first_batches |= {fill.before_batch for fill in plan.fills}
+    first_batches |= {user.first_batch for group in plan.groups for user in group.users}
     # A fill knows by bucket and row how far it is: what it has still to read stays as it is.
     read_before = {fill.driver: fill.before_batch for fill in sorted(plan.fills, key=lambda fill: fill.before_batch)}
     by_store: dict[str, list[BucketMeta]] = {}
@@ -25,10 +26,11 @@ def choose_merges(plan: SharedPlan, buckets: Iterable[BucketMeta], fanout: int =
         if meta.lower_batch >= read_before.get(meta.store, 0):
             by_store.setdefault(meta.store, []).append(meta)
     merges: list[MergeTask] = []
-    for store in plan.stores:
-        run = _mergeable_run(by_store.get(store.id, []), first_batches, fanout)
+    tables = (table.id for group in plan.groups for table in group.tables)
+    for store in (*(store.id for store in plan.stores), *tables):
+        run = _mergeable_run(by_store.get(store, []), first_batches, fanout)
         if run:
-            merges.append(MergeTask(store.id, tuple(run), len(merges) % plan.placement.partition_count))
+            merges.append(MergeTask(store, tuple(run), len(merges) % plan.placement.partition_count))
     return tuple(merges)
 
 

@@ -48,7 +48,10 @@ def share_probe_prefixes(
     roots, _ = _grow(queries, stats, folds or {}, orders or {})
     return tuple(
         ProbeTree(
-            store, tuple(root.legs), tuple(_frozen(child, text, store, 1) for text, child in root.children.items())
+            store,
+            tuple(root.legs),
+            tuple(_frozen(child, text, store, 1) for text, child in root.children.items()),
+            tuple(root.emits),
         )
         for store, root in sorted(roots.items())
     )

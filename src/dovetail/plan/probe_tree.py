@@ -142,11 +142,15 @@ class ProbeNode:
 
 @dataclass(frozen=True)
 class ProbeTree:
-    """All probes that new rows of `start` begin; `legs` hold the selections on the new row itself."""
+    """All probes that new rows of `start` begin; `legs` hold the selections on the new row itself.
+
+    `emits` are of queries over this store alone: their rows need no partner.
+    """
 
     start: str
     legs: tuple[Leg, ...]
     children: tuple[ProbeNode, ...]
+    emits: tuple[Emit, ...] = ()
 
     def walk(self) -> Iterator[ProbeNode]:
         for child in self.children:

@@ -7,6 +7,7 @@ from functools import cached_property
 
 from dovetail.core.text_tree import TextTree
 from dovetail.plan.fill import FillPlan
+from dovetail.plan.group_plan import GroupPlan
 from dovetail.plan.probe_tree import Leg, ProbeNode, ProbeTree
 from dovetail.plan.routing import HASH, RANDOM, Routing, Routings
 from dovetail.plan.store_plan import IndexPlan, StorePlan
@@ -68,6 +69,7 @@ class SharedPlan:
     complete_from_by_query: tuple[tuple[str, int], ...]
     fills: tuple[FillPlan, ...] = ()
     routings: Routings = ()
+    groups: tuple[GroupPlan, ...] = ()
 
     def __post_init__(self) -> None:
         ids = {store.id for store in self.stores}
@@ -99,8 +101,12 @@ class SharedPlan:
 
     @property
     def hop_count(self) -> int:
-        """Stages after the source: the longest probe path, whatever the number of queries."""
-        return max((child.depth for tree in self.probing_trees for child in tree.children), default=1)
+        """Stages after the source: the longest probe path, whatever the number of queries, and one for groups."""
+        probes = max((child.depth for tree in self.probing_trees for child in tree.children), default=1)
+        return probes + 1 if self.groups else probes
+
+    def group(self, group_id: str) -> GroupPlan:
+        return next(group for group in self.groups if group.id == group_id)
 
     @property
     def probing_trees(self) -> tuple[ProbeTree, ...]:

@@ -20,7 +20,7 @@ from dovetail.kernels.gather_rows import make_refs
 from dovetail.kernels.hash_keys import hash_keys, is_exact_type
 from dovetail.kernels.leg_bits import LEGS_PER_WORD, no_bits, rows_of_legs
 from dovetail.kernels.match_pairs import NO_LOWER, NO_UPPER, LegBounds, ProbeRows, StoredRows, match_pairs
-from dovetail.plan.probe_tree import Leg, ProbeNode, member_name
+from dovetail.plan.probe_tree import Emit, Leg, ProbeNode, member_name
 from dovetail.plan.query_limits import Found
 from dovetail.plan.routing import Routing
 from dovetail.plan.store_plan import ROW
@@ -31,13 +31,13 @@ from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.frame import Frame, FrameValues, concat_frames
 from dovetail.runtime.partial import Partial
 from dovetail.runtime.report import StepCount, TaskReport, UnitWork
-from dovetail.runtime.result_sink import ResultSink
 from dovetail.runtime.route_entries import EntryChoice, Part, Route
 from dovetail.runtime.snapshot import SelectionBits, StoreSnapshot
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
 SendOn = Callable[[Partial], None]
+TakeRows = Callable[[Emit, Frame], None]
 LegKey = tuple[str, int]
 ROWS_A_PIECE = 1 << 16
 NO_TIMES: I64 = np.zeros(0, np.int64)
@@ -57,20 +57,20 @@ class _Demands:
 
 
 class ProbeOperator:
-    """Probes nodes of one hop in one partition; answers go to the sink, longer partial results to `send_on`."""
+    """Probes nodes of one hop in one partition; whole rows go to `take`, longer partial results to `send_on`."""
 
     def __init__(
         self,
         task: BatchTask,
         snapshots: Mapping[str, StoreSnapshot],
-        sink: ResultSink,
+        take: TakeRows,
         report: TaskReport,
         work: UnitWork,
         send_on: SendOn,
     ) -> None:
         self._task = task
         self._snapshots = snapshots
-        self._sink = sink
+        self._take = take
         self._report = report
         self._send_on = send_on
         self._complete_from = dict(task.plan.complete_from_by_query)
@@ -202,7 +202,7 @@ class ProbeOperator:
         return frame.take(idx), bits[:, idx]
 
     def _decide(self, node: ProbeNode, frame: Frame, bits: U64) -> None:
-        """Give every leg the rows it wants: to the sink, or on to the next probe."""
+        """Give every leg the rows it wants: whole ones away, the others on to the next probe."""
         emit_by_leg = {(emit.query, emit.start): emit for emit in node.emits}
         kept_by_leg: dict[LegKey, I64] = {}
         for leg, wanted_idx in zip(node.legs, rows_of_legs(bits, len(node.legs)), strict=True):
@@ -219,7 +219,7 @@ class ProbeOperator:
             if emit is None:
                 kept_by_leg[leg.query, leg.start] = idx
             elif emit.into or self._report.count(leg.query, Found(results=len(idx)), self._task.limits):
-                self._sink.add(emit, frame if len(idx) == len(frame) else frame.take(idx))
+                self._take(emit, frame if len(idx) == len(frame) else frame.take(idx))
         for child in node.children:
             self._pass_on(child, frame, kept_by_leg)
 

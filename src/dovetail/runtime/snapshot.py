@@ -211,6 +211,10 @@ class StoreSnapshot:
             )
         return self._gatherer_by_column[name].gather(refs)
 
+    def words(self, ordinal: int) -> list[U64]:
+        """The words of selection bits of one bucket, by row."""
+        return self._buckets[ordinal].words
+
     def bucket_times(self, ordinal: int) -> I64:
         """Event times of one bucket, by row."""
         return self._buckets[ordinal].file.times(self.event_time)
