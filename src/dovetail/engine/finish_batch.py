@@ -78,9 +78,9 @@ def results_rows(results: tuple[object, ...]) -> dict[str, int]:
 
 def check_written(buckets: list[BucketMeta]) -> list[BucketMeta]:
     """The batch's buckets, which every partition reported; two attempts of one split must not both have been used."""
-    by_place: dict[tuple[str, int], BucketMeta] = {}
+    by_place: dict[tuple[str, int, int], BucketMeta] = {}
     for meta in buckets:
-        known = by_place.setdefault((meta.store, meta.split), meta)
+        known = by_place.setdefault(meta.place, meta)
         if known != meta:
             raise StoreError(
                 f"split {meta.split} of store {meta.store} was used from two attempts: {known.path} and {meta.path}",
@@ -128,8 +128,8 @@ def _merged(earlier: tuple[BucketMeta, ...], written: list[BucketMeta], report: 
     return sorted(buckets, key=_place)
 
 
-def _place(meta: BucketMeta) -> tuple[str, int, int]:
-    return meta.store, meta.lower_batch, meta.split
+def _place(meta: BucketMeta) -> tuple[str, int, tuple[str, int, int]]:
+    return meta.store, meta.lower_batch, meta.place
 
 
 def _keep_and_expire(

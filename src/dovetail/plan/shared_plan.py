@@ -8,6 +8,7 @@ from functools import cached_property
 from dovetail.core.text_tree import TextTree
 from dovetail.plan.fill import FillPlan
 from dovetail.plan.group_plan import GroupPlan
+from dovetail.plan.join_matrix import JoinMatrix
 from dovetail.plan.probe_tree import Leg, ProbeNode, ProbeTree
 from dovetail.plan.routing import HASH, RANDOM, Routing, Routings
 from dovetail.plan.store_plan import IndexPlan, StorePlan
@@ -48,6 +49,9 @@ class Placement:
         return ranges
 
 
+ONE_PARTITION = Placement((0,))
+
+
 def even_placement(group_count: int, partition_count: int) -> Placement:
     """Neighbouring key groups together, equally many everywhere."""
     return Placement(tuple(group * partition_count // group_count for group in range(group_count)))
@@ -60,7 +64,10 @@ def usual_routing(index: IndexPlan) -> Routing:
 
 @dataclass(frozen=True)
 class SharedPlan:
-    """Everything the runtime needs to know; a function of the live queries and the statistics."""
+    """Everything the runtime needs to know; a function of the live queries and the statistics.
+
+    With a `matrix` partitions are its cells: each joins what it holds, whatever the placement and routings say.
+    """
 
     epoch: int
     stores: tuple[StorePlan, ...]
@@ -69,6 +76,7 @@ class SharedPlan:
     complete_from_by_query: tuple[tuple[str, int], ...]
     fills: tuple[FillPlan, ...] = ()
     routings: Routings = ()
+    matrix: JoinMatrix | None = None
     groups: tuple[GroupPlan, ...] = ()
 
     def __post_init__(self) -> None:

@@ -19,10 +19,12 @@ from dovetail.kernels.evaluate import evaluate, evaluate_mask
 from dovetail.kernels.gather_rows import make_refs
 from dovetail.kernels.hash_keys import hash_keys, is_exact_type
 from dovetail.kernels.leg_bits import LEGS_PER_WORD, no_bits, rows_of_legs
-from dovetail.kernels.match_pairs import NO_LOWER, NO_UPPER, LegBounds, ProbeRows, StoredRows, match_pairs
+from dovetail.kernels.match_pairs import NO_LOWER, NO_UPPER, LegBounds, Pairs, ProbeRows, StoredRows, match_pairs
+from dovetail.kernels.match_ranges import match_ranges
 from dovetail.plan.probe_tree import Emit, Leg, ProbeNode, member_name
 from dovetail.plan.query_limits import Found
-from dovetail.plan.routing import Routing
+from dovetail.plan.routing import HASH, Routing
+from dovetail.plan.shared_plan import ONE_PARTITION
 from dovetail.plan.store_plan import ROW
 from dovetail.plan.visibility import Visibility
 from dovetail.query.expression import Call, Expression, all_of, rename_relations
@@ -30,9 +32,11 @@ from dovetail.query.types import BOOLEAN
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.frame import Frame, FrameValues, concat_frames
 from dovetail.runtime.partial import Partial
+from dovetail.runtime.range_demands import RangeDemands, needs_ranges, range_demands
 from dovetail.runtime.report import StepCount, TaskReport, UnitWork
 from dovetail.runtime.route_entries import EntryChoice, Part, Route
-from dovetail.runtime.snapshot import SelectionBits, StoreSnapshot
+from dovetail.runtime.snapshot import Entries, SelectionBits, StoreSnapshot
+from dovetail.store.bucket_file import BucketMeta
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
@@ -47,13 +51,15 @@ NO_TIMES: I64 = np.zeros(0, np.int64)
 class _Demands:
     """What a node's legs ask of a pair: their bounds speak of these `members` of the probing rows.
 
-    Stored rows are looked for among these `entries` of each bucket.
+    Stored rows are looked for among these `entries` of each bucket, within `ranges`: None where rows are found by
+    their keys alone.
     """
 
     members: tuple[int, ...]
     bounds: LegBounds
     selections: SelectionBits
     entries: list[EntryChoice]
+    ranges: RangeDemands | None
 
 
 class ProbeOperator:
@@ -79,12 +85,22 @@ class ProbeOperator:
 
     def route(self, node: ProbeNode) -> Route:
         """How the index that is probed there is spread over partitions."""
-        routing = self._task.plan.routing(node.step.target, node.step.index)
+        plan = self._task.plan
+        routing = plan.routing(node.step.target, node.step.index)
         found = self._route_by_routing.get(routing)
         if found is None:
-            found = Route(routing, self._task.plan.placement, self._work.partition)
+            # A cell of a matrix has all that it needs, and looks at all that it has.
+            found = Route(HASH, ONE_PARTITION, 0) if plan.matrix else Route(routing, plan.placement, self.partition)
             self._route_by_routing[routing] = found
         return found
+
+    @property
+    def partition(self) -> int:
+        return self._work.partition
+
+    def is_here(self, meta: BucketMeta) -> bool:
+        """Whether this partition may read the bucket: in a matrix, only what lies in its cell."""
+        return meta.cell is None or meta.cell.number == self.partition
 
     def probe(
         self, node: ProbeNode, partial: Partial, hop: int, start_times: I64 | None = None, part: Part = Part.OWN
@@ -94,16 +110,19 @@ class ProbeOperator:
             return
         wanted_rows = int(np.count_nonzero(np.bitwise_or.reduce(partial.bits)))
         route = self.route(node)
-        count = StepCount(node.id, hop, len(partial.codes), 0, wanted_rows, copies=route.copies[part])
+        matrix = self._task.plan.matrix
+        copies = matrix.copy_count(partial.frame.stores[0]) if matrix else route.copies[part]
+        count = StepCount(node.id, hop, len(partial.codes), 0, wanted_rows, copies=copies)
         self._work.probed_rows += count.probe_rows
         if node.step.before_batch is None:
             # What a fill joins is not what new rows meet: planners shall not learn from it.
             self._report.steps.append(count)
         try:
             members, bounds = _bounds_of(node)
+            selections = self.selection_bits(node.step.target, node.legs)
             choices = route.stored(part, partial.codes)
-            demands = _Demands(members, bounds, self.selection_bits(node.step.target, node.legs), choices)
             rows = ProbeRows(partial.codes, partial.bits, self._member_times(members, partial, start_times))
+            demands = _Demands(members, bounds, selections, choices, self._ranges(node, partial, rows, bounds))
             void_count = self._stop_void_legs(node, rows, 0)
             for frame, bits in _in_larger_pieces(self._matches(node, partial, rows, demands, count)):
                 count.matched_rows += len(frame)
@@ -111,6 +130,12 @@ class ProbeOperator:
                 void_count = self._stop_void_legs(node, rows, void_count)
         except EvaluationError as error:
             self._report.fail({leg.query for leg in node.legs}, error)
+
+    def _ranges(self, node: ProbeNode, partial: Partial, rows: ProbeRows, bounds: LegBounds) -> RangeDemands | None:
+        if not needs_ranges(node):
+            return None
+        values = FrameValues(partial.frame, self._snapshots)
+        return range_demands(node, values, rows, bounds, self._task.timezone, self._report.fail)
 
     def _stop_void_legs(self, node: ProbeNode, rows: ProbeRows, known_count: int) -> int:
         """Take the bits of queries that became void; how many are void now."""
@@ -147,12 +172,13 @@ class ProbeOperator:
         before_batch = node.step.before_batch
         for ordinal in range(last):
             meta = snapshot.metas[ordinal]
-            if meta.lower_batch < first_batch:
+            if meta.lower_batch < first_batch or not self.is_here(meta):
                 continue
             if before_batch is not None and meta.upper_batch >= before_batch:
                 continue
-            for stored in self._stored(node, snapshot, ordinal, demands):
-                for pairs in match_pairs(rows, stored, demands.bounds, max_pairs=self._task.max_pairs):
+            for choice in demands.entries:
+                entries = snapshot.entries(ordinal, node.step.index, choice)
+                for pairs in self._pairs(node, rows, demands, ordinal, entries):
                     count.near_rows += pairs.near_count
                     self._work.pairs += pairs.near_count
                     if len(pairs.probe_idx) == 0:
@@ -161,29 +187,34 @@ class ProbeOperator:
                     frame = partial.frame.take(pairs.probe_idx).joined(node.step.target, refs)
                     yield self._confirmed(frame, pairs.bits, confirm)
 
-    def _stored(
-        self, node: ProbeNode, snapshot: StoreSnapshot, ordinal: int, demands: _Demands
-    ) -> Iterator[StoredRows]:
+    def _pairs(
+        self, node: ProbeNode, rows: ProbeRows, demands: _Demands, ordinal: int, entries: Entries
+    ) -> Iterator[Pairs]:
+        if len(entries.codes) == 0:
+            return iter(())
+        snapshot = self._snapshots[node.step.target]
         meta = snapshot.metas[ordinal]
-        is_timed = bool(demands.members)
-        for choice in demands.entries:
-            entries = snapshot.entries(ordinal, node.step.index, choice)
-            yield StoredRows(
-                codes=entries.codes,
-                rows=entries.rows,
-                times=snapshot.bucket_times(ordinal) if is_timed else NO_TIMES,
-                time_range=(
-                    NO_LOWER if meta.min_time_us is None else meta.min_time_us,
-                    NO_UPPER if meta.max_time_us is None else meta.max_time_us,
-                ),
-                places=demands.selections.place[:, ordinal],
-                word_addresses=demands.selections.addresses[ordinal],
-            )
+        stored = StoredRows(
+            codes=entries.codes,
+            rows=entries.rows,
+            times=snapshot.bucket_times(ordinal) if demands.members else NO_TIMES,
+            time_range=(
+                NO_LOWER if meta.min_time_us is None else meta.min_time_us,
+                NO_UPPER if meta.max_time_us is None else meta.max_time_us,
+            ),
+            places=demands.selections.place[:, ordinal],
+            word_addresses=demands.selections.addresses[ordinal],
+        )
+        if demands.ranges is None:
+            return match_pairs(rows, stored, demands.bounds, max_pairs=self._task.max_pairs)
+        ranges = demands.ranges.of_entries(node, snapshot, ordinal, entries)
+        has_keys = bool(node.step.index.keys)
+        return match_ranges(rows, stored, demands.bounds, ranges, has_keys=has_keys, max_pairs=self._task.max_pairs)
 
     def _confirmation(self, node: ProbeNode) -> Expression | None:
         """What must be evaluated because equal codes do not prove equal keys; None when they do."""
         keys = node.step.index.keys
-        if len(keys) == 1 and is_exact_type(arrow_type(keys[0].type, self._task.timezone)):
+        if not keys or (len(keys) == 1 and is_exact_type(arrow_type(keys[0].type, self._task.timezone))):
             return None
         equalities = tuple(
             Call("eq", (probe, rename_relations(stored, {ROW: member_name(node.member)})), BOOLEAN)
@@ -242,6 +273,9 @@ class ProbeOperator:
             return
         if len(wanted) < len(frame):
             frame, bits = frame.take(wanted), bits[:, wanted]
+        if not child.step.probe_keys:
+            self._send_on(Partial(child.id, np.zeros(len(frame), np.uint64), frame, bits))
+            return
         values = FrameValues(frame, self._snapshots)
         try:
             keys = hash_keys(

@@ -5,7 +5,8 @@ One record batch holds, for `rows` rows in order of arrival,
     s:<n>      64 selection bits a row: which selections it passed on arrival (A4)
     k:<i>      codes of index i, ascending: sorted by key group, then key
     r:<i>      the row that each code belongs to
-Rows whose key is NULL are not indexed; `k` and `r` are then padded at the end and `BucketMeta.indexes` says
+    o:<i>      only of an index with an order: the order value of that row, ascending within a code
+Rows whose key or order is NULL are not indexed; the arrays are then padded at the end and `BucketMeta.indexes` says
 how many entries count. A file is written once under a name of its attempt, becomes real when a manifest
 names it, and is read by memory map: a task touches only the key groups it was given.
 """
@@ -17,7 +18,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,13 +30,25 @@ from dovetail.kernels.match_pairs import NULL_TIME
 
 U64 = npt.NDArray[np.uint64]
 U32 = npt.NDArray[np.uint32]
+I64 = npt.NDArray[np.int64]
 
 _RESTORE_HINT = "restore the file from a backup of the checkpoint, or start anew with an empty checkpoint folder"
 
 
+class MatrixCell(NamedTuple):
+    """Cell `number` of a join-matrix of `count` cells; a row lies in several of them, and this is its n-th `copy`."""
+
+    number: int
+    count: int
+    copy: int
+
+
 @dataclass(frozen=True)
 class BucketMeta:
-    """What a manifest says of a bucket file. Batches are [lower_batch, upper_batch], both included."""
+    """What a manifest says of a bucket file. Batches are [lower_batch, upper_batch], both included.
+
+    `cell`: in a join-matrix, the one that holds the bucket and alone reads it.
+    """
 
     store: str
     path: str
@@ -52,6 +65,7 @@ class BucketMeta:
     selections: tuple[str, ...]
     keeps_all: bool
     indexes: tuple[tuple[str, int], ...]
+    cell: MatrixCell | None = None
 
     def to_json(self) -> dict[str, Any]:
         return dict(vars(self))
@@ -63,20 +77,33 @@ class BucketMeta:
         # Every bucket of a store names hundreds of them, mostly the same: a task is sent each text once.
         fields["selections"] = tuple(map(sys.intern, fields["selections"]))
         fields["indexes"] = tuple((name, count) for name, count in fields["indexes"])
+        if fields.get("cell") is not None:
+            fields["cell"] = MatrixCell(*fields["cell"])
         return BucketMeta(**fields)
+
+    @property
+    def place(self) -> tuple[str, int, int]:
+        """No two buckets of a batch have the same; every task sorts them by it."""
+        return self.store, self.split, -1 if self.cell is None else self.cell.number
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether another bucket has the same rows and is counted for both."""
+        return self.cell is not None and self.cell.copy > 0
 
     @property
     def layout(self) -> tuple[object, ...]:
         """Buckets merge only with buckets of the same layout."""
-        return (self.columns, self.selections, self.keeps_all, tuple(name for name, _ in self.indexes))
+        return (self.columns, self.selections, self.keeps_all, tuple(name for name, _ in self.indexes), self.cell)
 
 
 @dataclass(frozen=True)
 class BucketIndex:
-    """`codes` ascending; `rows[i]` has code `codes[i]`."""
+    """`codes` ascending; `rows[i]` has code `codes[i]` and, if the index has an order, order value `orders[i]`."""
 
     codes: U64
     rows: U32
+    orders: I64 | None = None
 
 
 @dataclass(frozen=True)
@@ -100,6 +127,9 @@ def write_bucket(root: Path, content: BucketContent, **described: Any) -> Bucket
     for place, index in enumerate(content.indexes.values()):
         arrays += [_padded(index.codes, content.rows), _padded(index.rows, content.rows)]
         names += [f"k:{place}", f"r:{place}"]
+        if index.orders is not None:
+            arrays.append(_padded(index.orders, content.rows))
+            names.append(f"o:{place}")
     batch = pa.RecordBatch.from_arrays(arrays, names)
     path = root / described["path"]
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -166,7 +196,9 @@ class Bucket:
         count = self.meta.indexes[place][1]
         codes = self._batch.column(f"k:{place}").to_numpy()[:count]
         rows = self._batch.column(f"r:{place}").to_numpy()[:count]
-        return BucketIndex(codes, rows)
+        has_order = f"o:{place}" in self._batch.schema.names
+        orders = self._batch.column(f"o:{place}").to_numpy()[:count] if has_order else None
+        return BucketIndex(codes, rows, orders)
 
     def selection_words(self, word: int) -> U64:
         return self._batch.column(f"s:{word}").to_numpy()  # type: ignore[no-any-return]
