@@ -18,7 +18,7 @@ from dovetail.optimizer.live_query import LiveQuery, as_row, store_of
 from dovetail.plan.probe_tree import Emit, Leg, MemberBound, ProbeNode, ProbeStep, ProbeTree, member_name
 from dovetail.plan.store_plan import IndexPlan
 from dovetail.plan.visibility import visibility
-from dovetail.query.expression import Expression, relations_of, rename_relations
+from dovetail.query.expression import Expression, conjuncts_of, relations_of, rename_relations
 from dovetail.query.join_query import OutputColumn
 from dovetail.stats.catalog import StatsCatalog
 
@@ -165,7 +165,7 @@ def _make_step(live: LiveQuery, joined: tuple[str, ...], alias: str) -> ProbeSte
 
 
 def _leg(live: LiveQuery, order: tuple[str, ...], position: int, start_number: int) -> Leg:
-    """What becomes decidable when the member at `position` joins."""
+    """What becomes decidable when the member at `position` joins; at the first step also what speaks of the start."""
     alias, joined = order[position], set(order[: position + 1])
     names = {name: member_name(place) for place, name in enumerate(order)}
     bounds = []
@@ -176,8 +176,8 @@ def _leg(live: LiveQuery, order: tuple[str, ...], position: int, start_number: i
                 bounds.append(MemberBound(*places, upper_us))
     residuals = tuple(
         rename_relations(residual, names)
-        for residual in live.query.residuals
-        if alias in relations_of(residual) and relations_of(residual) <= joined
+        for residual in (*live.query.residuals, *conjuncts_of(live.query.where))
+        if relations_of(residual) <= joined and (alias in relations_of(residual) or position == 1) and position > 0
     )
     return Leg(
         live.id,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dovetail.core.text_tree import TextTree
 from dovetail.plan.fill import FillPlan
+from dovetail.plan.lone_rows import LoneRows, MatchedRows
 from dovetail.plan.probe_tree import Leg, ProbeNode, ProbeTree
 from dovetail.plan.routing import HASH, RANDOM, Routing
 from dovetail.plan.store_plan import IndexPlan, StorePlan
@@ -63,6 +65,8 @@ class SharedPlan:
     fills: tuple[FillPlan, ...] = ()
     routings: tuple[tuple[str, str, Routing], ...] = ()
     """(store, index, routing), where it is not the usual one."""
+    lone_rows: tuple[LoneRows, ...] = ()
+    matched_rows: tuple[MatchedRows, ...] = ()
 
     def __post_init__(self) -> None:
         ids = {store.id for store in self.stores}
@@ -71,7 +75,7 @@ class SharedPlan:
             if not {fill.store, fill.driver, *(node.step.target for node in fill.tree.walk())} <= ids:
                 raise ValueError(f"the fill of {fill.store} needs a store that is not there")
         kept = {(store.id, index.id) for store in self.stores for index in store.indexes}
-        for tree in self.trees:
+        for tree in self.query_trees:
             if tree.start not in ids:
                 raise ValueError(f"no store {tree.start}")
             for node in tree.walk():
@@ -96,6 +100,19 @@ class SharedPlan:
         """What new rows start, and what stored rows start in fills."""
         return (*self.trees, *(fill.tree for fill in self.fills))
 
+    @property
+    def query_trees(self) -> tuple[ProbeTree, ...]:
+        """Everything that queries ask of stores: pairs, and who has a partner."""
+        lone = (each.tree for each in self.lone_rows)
+        matched = (tree for each in self.matched_rows for tree in each.trees)
+        return (*self.trees, *lone, *matched)
+
+    @property
+    def deciding_stores(self) -> frozenset[str]:
+        """Stores that hold undecided rows, or partners of such rows."""
+        trees = (each.tree for each in self.lone_rows)
+        return frozenset(store for tree in trees for store in (tree.start, *(n.step.target for n in tree.walk())))
+
     def text_tree(self, name_by_query: dict[str, str]) -> TextTree:
         names = _Names(name_by_query)
         stores = tuple(store_tree(store) for store in self.stores)
@@ -109,7 +126,9 @@ class SharedPlan:
             for fill in self.fills
         )
         shown = (TextTree("stores", stores), TextTree("probes", trees))
-        return TextTree(head, (*shown, TextTree("fills", fills)) if fills else shown)
+        shown = (*shown, TextTree("fills", fills)) if fills else shown
+        lone = (*(_lone_tree(each, names) for each in self.lone_rows), *_matched_trees(self.matched_rows, names))
+        return TextTree(head, (*shown, TextTree("rows by their partners", lone)) if lone else shown)
 
 
 class _Names:
@@ -138,6 +157,24 @@ def _tree_of(tree: ProbeTree, names: _Names) -> TextTree:
     return TextTree(
         f"new {tree.start} ({names.of(tree.legs)})", tuple(_node_tree(node, names) for node in tree.children)
     )
+
+
+def _lone_tree(lone: LoneRows, names: _Names) -> TextTree:
+    decided = f"time + {lone.upper_us / 1e6:g} s < watermark({lone.partner_stream})"
+    steps = tuple(_node_tree(node, names) for node in lone.tree.children)
+    return TextTree(f"{lone.tree.start} without a partner, once {decided}", steps)
+
+
+def _matched_trees(matched: tuple[MatchedRows, ...], names: _Names) -> Iterator[TextTree]:
+    for each in matched:
+        whose = (("new", each.from_left), ("from new", each.from_right), ("if not before", each.again))
+        yield TextTree(
+            f"{each.from_left.start} with a partner",
+            tuple(
+                TextTree(f"{when} {tree.start}", tuple(_node_tree(node, names) for node in tree.children))
+                for when, tree in whose
+            ),
+        )
 
 
 def _node_tree(node: ProbeNode, names: _Names) -> TextTree:

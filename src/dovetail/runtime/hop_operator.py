@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +18,7 @@ from dovetail.plan.probe_tree import ProbeNode, ProbeTree, member_name
 from dovetail.plan.store_plan import ROW, IndexPlan
 from dovetail.query.expression import rename_relations
 from dovetail.runtime.batch_task import BatchTask
+from dovetail.runtime.decide_operator import DecideOperator
 from dovetail.runtime.frame import Frame
 from dovetail.runtime.merge_operator import run_merge
 from dovetail.runtime.message import Kind, Message
@@ -37,6 +38,7 @@ def run_hop(task: BatchTask, partition: int, hop: int, messages: Iterable[Messag
     began = time.perf_counter()
     current: list[BucketMeta] = []
     partials: list[bytes] = []
+    newest_times_us: dict[str, int] = {}
     for message in messages:
         if message.kind is Kind.PARTIAL:
             partials.append(message.payload)
@@ -44,10 +46,14 @@ def run_hop(task: BatchTask, partition: int, hop: int, messages: Iterable[Messag
             yield message
             if message.kind is Kind.BUCKET:
                 current.append(BucketMeta.from_json(json.loads(message.payload)))
+            elif message.kind is Kind.TIMES:
+                for stream, time_us in json.loads(message.payload).items():
+                    newest_times_us[stream] = max(time_us, newest_times_us.get(stream, time_us))
     worker = _Hop(task, partition, hop, current)
     if hop == 1:
         worker.probe_new_rows()
         worker.probe_fills()
+        worker.decide(newest_times_us)
         worker.merge()
         worker.sample_joins()
     else:
@@ -119,6 +125,15 @@ class _Hop:
             _collect(tree.children, (tree.start,), nodes, stores_by_node)
         for partial in receive_partials(payloads, stores_by_node):
             self._probe.probe(nodes[partial.node], partial, self._hop)
+
+    def decide(self, newest_times_us: Mapping[str, int]) -> None:
+        """Rows that are answered for what partners they have."""
+        plan = self._task.plan
+        if plan.lone_rows or plan.matched_rows:
+            operator = DecideOperator(
+                self._task, self._partition, self._snapshots, self.sink, self.report, newest_times_us
+            )
+            operator.decide()
 
     def merge(self) -> None:
         for merge in self._task.merges:

@@ -11,6 +11,7 @@ class Kind(IntEnum):
     PARTIAL = 1  # partial results for a probe node of the next hop
     REPORT = 2  # what happened, for the driver
     STORED = 3  # meta of a bucket of an intermediate: for the driver, as nobody probes it before the next batch
+    TIMES = 4  # by stream the newest event time that one source task saw; every partition of every hop gets it
 
 
 @dataclass(frozen=True)

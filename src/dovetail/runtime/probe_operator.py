@@ -7,8 +7,9 @@ only it wanted is not matched any more, and the others do not notice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -17,10 +18,10 @@ from dovetail.core.errors import EvaluationError
 from dovetail.kernels.arrow_types import arrow_type
 from dovetail.kernels.evaluate import evaluate, evaluate_mask
 from dovetail.kernels.gather_rows import make_refs
-from dovetail.kernels.hash_keys import codes_of_groups, hash_keys, is_exact_type
+from dovetail.kernels.hash_keys import CodeRange, codes_of_groups, hash_keys, is_exact_type
 from dovetail.kernels.leg_bits import LEGS_PER_WORD, no_bits, rows_of_legs
 from dovetail.kernels.match_pairs import NO_LOWER, NO_UPPER, LegBounds, ProbeRows, StoredRows, match_pairs
-from dovetail.plan.probe_tree import Leg, ProbeNode, member_name
+from dovetail.plan.probe_tree import Emit, Leg, ProbeNode, member_name
 from dovetail.plan.query_limits import Found
 from dovetail.plan.store_plan import ROW
 from dovetail.plan.visibility import Visibility
@@ -30,7 +31,6 @@ from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.frame import Frame, FrameValues, concat_frames
 from dovetail.runtime.partial import Partial
 from dovetail.runtime.report import StepCount, TaskReport
-from dovetail.runtime.result_sink import ResultSink
 from dovetail.runtime.snapshot import SelectionBits, StoreSnapshot
 
 U64 = npt.NDArray[np.uint64]
@@ -50,6 +50,17 @@ class _Demands:
     selections: SelectionBits
 
 
+class TakesRows(Protocol):
+    """Where rows go that are complete."""
+
+    def add(self, emit: Emit, frame: Frame) -> None: ...
+
+
+def codes_of_partition(task: BatchTask, partition: int) -> list[CodeRange]:
+    placement = task.plan.placement
+    return [codes_of_groups(lower, upper, placement.group_count) for lower, upper in placement.group_ranges(partition)]
+
+
 class ProbeOperator:
     """Probes nodes of one hop in one partition; answers go to the sink, longer partial results to `send_on`."""
 
@@ -58,20 +69,19 @@ class ProbeOperator:
         task: BatchTask,
         partition: int,
         snapshots: Mapping[str, StoreSnapshot],
-        sink: ResultSink,
+        sink: TakesRows,
         report: TaskReport,
         send_on: SendOn,
+        code_ranges: Sequence[CodeRange] | None = None,
     ) -> None:
+        """`code_ranges` are the codes that are probed; None stands for those of the partition."""
         self._task = task
         self._snapshots = snapshots
         self._sink = sink
         self._report = report
         self._send_on = send_on
         self._complete_from = dict(task.plan.complete_from_by_query)
-        placement = task.plan.placement
-        self.code_ranges = [
-            codes_of_groups(lower, upper, placement.group_count) for lower, upper in placement.group_ranges(partition)
-        ]
+        self.code_ranges = codes_of_partition(task, partition) if code_ranges is None else code_ranges
 
     def probe(self, node: ProbeNode, partial: Partial, hop: int, start_times: I64 | None = None) -> None:
         """All results that `partial` (sorted by code) finds at `node`; `start_times` are member 0's, if known."""
@@ -199,7 +209,7 @@ class ProbeOperator:
             emit = emit_by_leg.get((leg.query, leg.start))
             if emit is None:
                 kept_by_leg[leg.query, leg.start] = idx
-            elif emit.into or self._report.count(leg.query, Found(results=len(idx)), self._task.limits):
+            elif not emit.is_answer or self._report.count(leg.query, Found(results=len(idx)), self._task.limits):
                 self._sink.add(emit, frame if len(idx) == len(frame) else frame.take(idx))
         for child in node.children:
             self._pass_on(child, frame, kept_by_leg)

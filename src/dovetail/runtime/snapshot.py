@@ -18,7 +18,7 @@ import pyarrow as pa
 from dovetail.core.errors import EvaluationError
 from dovetail.kernels.arrow_types import arrow_type
 from dovetail.kernels.evaluate import evaluate_mask
-from dovetail.kernels.gather_rows import Gatherer, gather_fixed, make_refs
+from dovetail.kernels.gather_rows import ABSENT, Gatherer, gather_fixed, make_refs
 from dovetail.kernels.hash_keys import CodeRange
 from dovetail.kernels.match_pairs import ALL_PASS, NONE_PASS
 from dovetail.kernels.select_rows import Mask, any_of
@@ -182,7 +182,7 @@ class StoreSnapshot:
         self.metas = [*earlier, *current]
         self.current_from = len(earlier)
         self._gatherer_by_column: dict[str, Gatherer] = {}
-        self._entries: dict[tuple[int, str, int], Entries] = {}
+        self._entries: dict[tuple[int, str, CodeRange], Entries] = {}
         self._known_places: dict[tuple[Expression, int], _Places] = {}
         self._known_addresses: tuple[int, U64] | None = None
 
@@ -191,7 +191,7 @@ class StoreSnapshot:
         return [map_bucket(self._root, meta) for meta in self.metas]
 
     def entries(self, ordinal: int, index: IndexPlan, codes: CodeRange) -> Entries:
-        key = (ordinal, index.id, codes.lower)
+        key = (ordinal, index.id, codes)
         if key not in self._entries:
             bucket = self._buckets[ordinal]
             found = bucket.index(index, self._timezone)
@@ -199,7 +199,14 @@ class StoreSnapshot:
         return self._entries[key]
 
     def column(self, column: Column, refs: U64) -> pa.Array:
-        """The values of a column of the store; NULL in rows of buckets that lack it."""
+        """The values of a column of the store; NULL in rows of buckets that lack it, and in rows that are not there."""
+        present_mask = refs != ABSENT
+        if not present_mask.all():
+            idx = pa.array(np.cumsum(present_mask) - 1, mask=~present_mask)
+            return self._present_column(column, refs[present_mask]).take(idx)
+        return self._present_column(column, refs)
+
+    def _present_column(self, column: Column, refs: U64) -> pa.Array:
         name = column.name
         if name not in self._gatherer_by_column:
             if not any(name in meta.columns for meta in self.metas):
@@ -208,6 +215,15 @@ class StoreSnapshot:
                 [bucket.file.column(name) if name in bucket.meta.columns else None for bucket in self._buckets]
             )
         return self._gatherer_by_column[name].gather(refs)
+
+    def passing(self, ordinal: int, place: int) -> Mask:
+        """By row of one bucket, whether it passes the selection whose bit lies at `place` (see `SelectionBits`)."""
+        bucket = self._buckets[ordinal]
+        if place in (ALL_PASS, NONE_PASS):
+            return np.full(bucket.meta.rows, place == ALL_PASS)
+        word, bit = divmod(place, BITS_PER_WORD)
+        mask: Mask = (bucket.words[word] >> np.uint64(bit)) & np.uint64(1) != 0
+        return mask
 
     def bucket_times(self, ordinal: int) -> I64:
         """Event times of one bucket, by row."""

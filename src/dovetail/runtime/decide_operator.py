@@ -1,0 +1,215 @@
+"""Rows of outer, anti and semi joins that are answered for what partners they have (`plan/lone_rows.py` says when).
+
+Whether a row has a partner is told by one task alone, whatever the routing of the stores: it reads all buckets that may
+hold one. Decided rows and new left rows are dealt out to the partitions by their place in the bucket. New right rows
+are those of the partition's key groups, as the left rows are that they find, so two partitions never find the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dovetail.core.errors import EvaluationError
+from dovetail.kernels.evaluate import evaluate, evaluate_mask
+from dovetail.kernels.gather_rows import ABSENT, make_refs
+from dovetail.kernels.hash_keys import codes_of_groups, hash_keys
+from dovetail.kernels.select_rows import Mask
+from dovetail.plan.lone_rows import LoneRows, MatchedRows, only_node
+from dovetail.plan.probe_tree import Emit, ProbeTree, member_name
+from dovetail.plan.query_limits import Found
+from dovetail.plan.store_plan import ROW, IndexPlan
+from dovetail.query.expression import TRUE, Expression, rename_relations
+from dovetail.runtime.batch_task import BatchTask
+from dovetail.runtime.frame import Frame, FrameValues
+from dovetail.runtime.partial import Partial
+from dovetail.runtime.probe_operator import ProbeOperator, TakesRows, codes_of_partition
+from dovetail.runtime.report import TaskReport
+from dovetail.runtime.snapshot import StoreSnapshot
+from dovetail.runtime.watermarks import watermarks_after
+from dovetail.store.bucket_file import NULL_TIME
+
+U64 = npt.NDArray[np.uint64]
+I64 = npt.NDArray[np.int64]
+ALL_CODES = codes_of_groups(0, 1, 1)
+_NO_REFS: U64 = np.zeros(0, np.uint64)
+_NO_TIMES: I64 = np.zeros(0, np.int64)
+
+
+class _Witnesses:
+    """Takes rows that tell who are partners, and remembers one of their members."""
+
+    def __init__(self) -> None:
+        self._member = 0
+        self._refs: list[U64] = []
+
+    def add(self, _emit: Emit, frame: Frame) -> None:
+        self._refs.append(np.unique(frame.refs[self._member]))
+
+    def listen(self, member: int) -> None:
+        self._member, self._refs = member, []
+
+    def heard(self) -> U64:
+        """The distinct references of that member, ascending."""
+        return np.unique(np.concatenate([np.zeros(0, np.uint64), *self._refs]))
+
+
+@dataclass(frozen=True)
+class _Asking:
+    """Rows of one store that ask for partners, by ascending code; `keyless_refs` have a NULL in their key."""
+
+    codes: U64
+    refs: U64
+    times: I64 | None
+    keyless_refs: U64
+
+
+class DecideOperator:
+    """One partition's part of what a batch decides; answers go to the sink."""
+
+    def __init__(
+        self,
+        task: BatchTask,
+        partition: int,
+        snapshots: Mapping[str, StoreSnapshot],
+        sink: TakesRows,
+        report: TaskReport,
+        newest_times_us: Mapping[str, int],
+    ) -> None:
+        self._task = task
+        self._partition = partition
+        self._snapshots = snapshots
+        self._sink = sink
+        self._report = report
+        self._before_us = dict(task.decided_before_us)
+        earlier = (self._before_us, dict(task.late_before_us))
+        self._now_us = watermarks_after(earlier, task.streams, newest_times_us)
+        self._witnesses = _Witnesses()
+        self._probe_all, self._probe_own = (
+            ProbeOperator(task, partition, snapshots, self._witnesses, report, _send_nothing_on, codes)
+            for codes in ([ALL_CODES], codes_of_partition(task, partition))
+        )
+
+    def decide(self) -> None:
+        for lone in self._task.plan.lone_rows:
+            try:
+                self._answer_lone(lone)
+            except EvaluationError as error:
+                self._report.fail({lone.query}, error)
+        for matched in self._task.plan.matched_rows:
+            try:
+                self._answer_matched(matched)
+            except EvaluationError as error:
+                self._report.fail({matched.query}, error)
+
+    def _answer_lone(self, lone: LoneRows) -> None:
+        asking = self._asking(lone.tree, self._due(lone), self._probe_all)
+        found = self._partners(self._probe_all, lone.tree, asking)
+        refs = np.concatenate([np.setdiff1d(asking.refs, found, assume_unique=True), asking.keyless_refs])
+        frame = Frame((lone.tree.start,), (refs,))
+        absent = np.full(len(refs), ABSENT)
+        self._answer(lone.emit, frame.joined(only_node(lone.tree).step.target, absent), lone.where)
+
+    def _answer_matched(self, matched: MatchedRows) -> None:
+        new_left = self._asking(matched.from_left, self._new(matched.from_left), self._probe_all)
+        found = self._partners(self._probe_all, matched.from_left, new_left)
+        new_right = self._asking(matched.from_right, self._new(matched.from_right), self._probe_own, is_dealt=False)
+        candidates = self._partners(self._probe_own, matched.from_right, new_right, member=1)
+        known = self._partners(self._probe_all, matched.again, self._asking_again(matched.again, candidates))
+        refs = np.concatenate([found, np.setdiff1d(candidates, known, assume_unique=True)])
+        self._answer(matched.emit, Frame((matched.from_left.start,), (refs,)), TRUE)
+
+    def _answer(self, emit: Emit, frame: Frame, where: Expression) -> None:
+        if len(frame) and where != TRUE:
+            values = FrameValues(frame, self._snapshots)
+            mask = evaluate_mask(where, values.column, len(frame), timezone=self._task.timezone)
+            frame = frame.take(np.flatnonzero(mask))
+        if len(frame) == 0 or emit.query in self._report.void_queries:
+            return
+        if not emit.is_answer or self._report.count(emit.query, Found(results=len(frame)), self._task.limits):
+            self._sink.add(emit, frame)
+
+    def _partners(self, probe: ProbeOperator, tree: ProbeTree, asking: _Asking, member: int = 0) -> U64:
+        """The distinct references of `member` (the asking row, or its partner) in the pairs that the rows find."""
+        self._witnesses.listen(member)
+        node = only_node(tree)
+        bits = np.ones((1, len(asking.refs)), np.uint64)
+        partial = Partial(node.id, asking.codes, Frame((tree.start,), (asking.refs,)), bits)
+        probe.probe(node, partial, 1, asking.times)
+        return self._witnesses.heard()
+
+    def _new(self, tree: ProbeTree) -> Iterator[tuple[int, Mask]]:
+        """All rows of this batch."""
+        snapshot = self._snapshots[tree.start]
+        for ordinal in range(snapshot.current_from, len(snapshot.metas)):
+            yield ordinal, np.ones(snapshot.metas[ordinal].rows, np.bool_)
+
+    def _due(self, lone: LoneRows) -> Iterator[tuple[int, Mask]]:
+        """By bucket the rows that this batch decides, those without a key aside."""
+        snapshot = self._snapshots[lone.tree.start]
+        lower_us, upper_us = lone.decided_until(self._before_us), lone.decided_until(self._now_us)
+        # Rows without a time are decided as new ones; their time is below all others.
+        lower_us = NULL_TIME + 1 if lower_us is None else lower_us
+        upper_us = NULL_TIME + 1 if upper_us is None else upper_us
+        for ordinal, meta in enumerate(snapshot.metas):
+            if ordinal >= snapshot.current_from:
+                yield ordinal, snapshot.bucket_times(ordinal) < upper_us
+            elif meta.min_time_us is not None and meta.max_time_us is not None:
+                if meta.min_time_us < upper_us and meta.max_time_us >= lower_us:
+                    times = snapshot.bucket_times(ordinal)
+                    yield ordinal, (times >= lower_us) & (times < upper_us)
+
+    def _asking(
+        self, tree: ProbeTree, due: Iterable[tuple[int, Mask]], probe: ProbeOperator, *, is_dealt: bool = True
+    ) -> _Asking:
+        """Of the rows that are due those that the query selects and, if they are dealt out, that are this partition's.
+
+        Rows without a key are due when they are new.
+        """
+        snapshot = self._snapshots[tree.start]
+        places = self._probe_all.selection_bits(tree.start, tree.legs).place[0]
+        keys = only_node(tree).step.probe_keys
+        index = IndexPlan(tuple(rename_relations(key, {member_name(0): ROW}) for key in keys))
+        codes, refs, times, keyless = [_NO_REFS], [_NO_REFS], [_NO_TIMES], [_NO_REFS]
+        for ordinal, due_mask in due:
+            own_mask = snapshot.passing(ordinal, int(places[ordinal]))
+            if is_dealt:
+                own_mask = own_mask & (np.arange(len(own_mask)) % self._partition_count == self._partition)
+            for entries in (snapshot.entries(ordinal, index, each) for each in probe.code_ranges):
+                idx = np.flatnonzero((own_mask & due_mask)[entries.rows])
+                codes.append(entries.codes[idx])
+                refs.append(entries.refs[idx])
+                if snapshot.store.event_time is not None:
+                    times.append(entries.times(snapshot.event_time)[idx])
+                own_mask[entries.rows] = False
+            if ordinal >= snapshot.current_from:
+                keyless.append(make_refs(ordinal, np.flatnonzero(own_mask)))
+        order = np.argsort(np.concatenate(codes), kind="stable")
+        return _Asking(
+            np.concatenate(codes)[order],
+            np.concatenate(refs)[order],
+            None if snapshot.store.event_time is None else np.concatenate(times)[order],
+            np.concatenate(keyless),
+        )
+
+    def _asking_again(self, tree: ProbeTree, refs: U64) -> _Asking:
+        """Rows that have a partner, so none of them lacks a key."""
+        values = FrameValues(Frame((tree.start,), (refs,)), self._snapshots)
+        keys = [
+            evaluate(key, values.column, len(refs), timezone=self._task.timezone)
+            for key in only_node(tree).step.probe_keys
+        ]
+        codes = hash_keys(keys).codes
+        order = np.argsort(codes, kind="stable")
+        return _Asking(codes[order], refs[order], None, _NO_REFS)
+
+    @property
+    def _partition_count(self) -> int:
+        return self._task.plan.placement.partition_count
+
+
+def _send_nothing_on(partial: Partial) -> None:
+    raise ValueError(f"node {partial.node} only tells who are partners")
