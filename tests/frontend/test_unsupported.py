@@ -31,7 +31,7 @@ REFUSALS = [
     ("SELECT a.x FROM a FULL JOIN b ON a.k = b.k AND a.ts < b.ts", "when a row of a has no partner", "b.ts <= a.ts"),
     ("SELECT a.x FROM a LEFT ANTI JOIN b ON a.k = b.k", "when a row of a has no partner", "WITHIN 10 SECONDS"),
     ("SELECT a.x FROM a WHERE NOT EXISTS (SELECT 1 FROM b WHERE b.k = a.k)", "how much later", "WITHIN 10 SECONDS"),
-    ("SELECT a.x FROM a LEFT JOIN u ON a.k = u.k", "when a row of a has no partner", "an event time"),
+    ("SELECT a.x FROM a LEFT JOIN untimed u ON a.k = u.k", "when a row of a has no partner", "an event time"),
     ("SELECT a.x FROM a RIGHT SEMI JOIN b ON a.k = b.k", "RIGHT SEMI JOIN is not supported", "swap the relations"),
     ("SELECT a.x FROM a FULL JOIN b USING (k)", "USING in a full outer join", "coalesce(a.key, b.key)"),
     (f"SELECT a.x {JOIN} LEFT JOIN c ON c.k = a.k", "a left outer join in a query of more than two", "of their own"),

@@ -17,6 +17,7 @@ from dovetail.frontend.outer_joins import (
     check_using,
     conjunct_nodes,
     kind_of_join,
+    padded_scope,
     subquery_join,
 )
 from dovetail.frontend.parse_sql import WITHIN_KEY, parse_sql
@@ -114,7 +115,9 @@ class _QueryReader:
             self._add_relation(join.this)
         if join.args.get("on") is not None:
             self._add_condition(join.args["on"])
-        if not kind.answers_pairs:
+        if kind.answers_pairs:
+            self.scope = padded_scope(self.scope, kind)
+        else:
             self.hidden, self.scope = self.scope.relations[-1:], left
 
     def _take_kind(self, kind: JoinKind, node: exp.Expr) -> None:

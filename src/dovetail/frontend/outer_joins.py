@@ -10,16 +10,18 @@ Conditions of ON (or of the subquery) say who are partners; those of WHERE filte
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from dovetail.core.errors import UnsupportedSql
+from dovetail.frontend.bind_names import Scope, VisibleColumn
 from dovetail.frontend.source_text import SourceText
 from dovetail.frontend.unsupported import HINT_BY_JOIN, refuse, refuse_leftovers, refuse_node
-from dovetail.query.expression import TRUE, Column, Expression, all_of, relations_of
+from dovetail.query.expression import TRUE, Call, Column, Expression, Literal, all_of, relations_of
 from dovetail.query.join_kind import JoinKind
-from dovetail.query.join_query import TimeBound
+from dovetail.query.join_query import PRESENT, TimeBound
+from dovetail.query.types import BOOLEAN, WINDOW
 
 _KIND_BY_WORDS = {
     ("", ""): JoinKind.INNER,
@@ -120,6 +122,33 @@ def check_alone(kind: JoinKind, relation_count: int, node: exp.Expr, source: Sou
         what = f"a {kind.value} join in a query of more than two relations is not supported"
         hint = "join two relations: the others need queries of their own"
         raise UnsupportedSql(what, where=source.where(node), hint=hint)
+
+
+def padded_scope(scope: Scope, kind: JoinKind) -> Scope:
+    """What SELECT and WHERE see: a column that a derived table computes is NULL where its row is missing."""
+    padded = {scope.relations[1 - place].alias for place in kind.lone_places}
+    new_by_column = {
+        id(column): _padded(relation.alias, column)
+        for relation in scope.relations
+        if relation.alias in padded
+        for column in relation.columns
+    }
+
+    def seen(columns: tuple[VisibleColumn, ...]) -> tuple[VisibleColumn, ...]:
+        return tuple(new_by_column.get(id(column), column) for column in columns)
+
+    relations = tuple(replace(relation, columns=seen(relation.columns)) for relation in scope.relations)
+    return replace(scope, relations=relations, shown=seen(scope.shown))
+
+
+def _padded(alias: str, column: VisibleColumn) -> VisibleColumn:
+    expression = column.expression
+    if isinstance(expression, Column) or expression.type == WINDOW:
+        return column
+    present = Column(alias, PRESENT, BOOLEAN)
+    return replace(
+        column, expression=Call("case", (present, expression, Literal(None, expression.type)), expression.type)
+    )
 
 
 def conjunct_nodes(node: exp.Expr) -> Iterator[exp.Expr]:

@@ -12,7 +12,7 @@ from dovetail.plan.probe_tree import ProbeTree, member_name
 from dovetail.plan.store_plan import ROW, IndexPlan, Retention, StorePlan
 from dovetail.query.expression import TRUE, Expression, columns_of, rename_relations
 from dovetail.query.join_kind import JoinKind
-from dovetail.query.join_query import Relation
+from dovetail.query.join_query import PRESENT, Relation
 from dovetail.query.stream import Stream
 
 _TRUE_TEXT = str(TRUE)
@@ -57,7 +57,7 @@ def _columns(live: LiveQuery, relation: Relation, event_time: str | None) -> fro
     names = {c.name for expression in expressions for c in columns_of(expression) if c.relation == relation.alias}
     if event_time is not None:
         names.add(event_time)
-    return frozenset(names)
+    return frozenset(names - {PRESENT})
 
 
 def retention_of(uses: Iterable[tuple[LiveQuery, Relation]]) -> Retention:

@@ -26,6 +26,8 @@ from dovetail.query.types import SqlType
 MAX_RELATIONS = 5
 WINDOW_START = "window.start"
 WINDOW_END = "window.end"
+PRESENT = "#present"
+"""A column that every relation has: true, and NULL where an outer join pads. No SQL text can name it."""
 
 
 @dataclass(frozen=True)
@@ -211,7 +213,7 @@ class JoinQuery:
         names = {(column.relation, column.name) for expression in expressions for column in columns_of(expression)}
         found: dict[str, set[str]] = {relation.stream: set() for relation in self.relations}
         for relation in self.relations:
-            of_relation = {name for alias, name in names if alias == relation.alias}
+            of_relation = {name for alias, name in names if alias == relation.alias} - {PRESENT}
             if relation.hop_window is not None:
                 of_relation = of_relation - {WINDOW_START, WINDOW_END} | {relation.hop_window.time_column}
             found[relation.stream] |= of_relation

@@ -17,6 +17,7 @@ from dovetail.core.errors import EvaluationError
 from dovetail.kernels.evaluate import evaluate, evaluate_mask
 from dovetail.kernels.gather_rows import ABSENT, make_refs
 from dovetail.kernels.hash_keys import codes_of_groups, hash_keys
+from dovetail.kernels.match_pairs import NONE_PASS
 from dovetail.kernels.select_rows import Mask
 from dovetail.plan.lone_rows import LoneRows, MatchedRows, only_node
 from dovetail.plan.probe_tree import Emit, ProbeTree, member_name
@@ -175,6 +176,9 @@ class DecideOperator:
         index = IndexPlan(tuple(rename_relations(key, {member_name(0): ROW}) for key in keys))
         codes, refs, times, keyless = [_NO_REFS], [_NO_REFS], [_NO_TIMES], [_NO_REFS]
         for ordinal, due_mask in due:
+            if places[ordinal] == NONE_PASS:
+                # The bucket is older than all that the query may use, and may lack what it needs.
+                continue
             own_mask = snapshot.passing(ordinal, int(places[ordinal]))
             if is_dealt:
                 own_mask = own_mask & (np.arange(len(own_mask)) % self._partition_count == self._partition)

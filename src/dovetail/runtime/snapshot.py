@@ -24,6 +24,7 @@ from dovetail.kernels.match_pairs import ALL_PASS, NONE_PASS
 from dovetail.kernels.select_rows import Mask, any_of
 from dovetail.plan.store_plan import IndexPlan, StorePlan
 from dovetail.query.expression import TRUE, Call, Column, Expression, columns_of
+from dovetail.query.join_query import PRESENT
 from dovetail.runtime.build_index import build_index
 from dovetail.store.bucket_file import Bucket, BucketIndex, BucketMeta
 
@@ -201,6 +202,8 @@ class StoreSnapshot:
     def column(self, column: Column, refs: U64) -> pa.Array:
         """The values of a column of the store; NULL in rows of buckets that lack it, and in rows that are not there."""
         present_mask = refs != ABSENT
+        if column.name == PRESENT:
+            return pa.array(present_mask, mask=~present_mask)
         if not present_mask.all():
             idx = pa.array(np.cumsum(present_mask) - 1, mask=~present_mask)
             return self._present_column(column, refs[present_mask]).take(idx)

@@ -65,7 +65,7 @@ class _Window:
 
 
 @dataclass(frozen=True)
-class _Relation:
+class DrawnRelation:
     """One relation of the FROM clause: its text without alias, its alias and its columns."""
 
     source: SqlText
@@ -115,8 +115,8 @@ class QueryMaker:
         may_use_using = "*" not in items.dovetail
         source, where = self._from_clause(relations, conditions, may_use_using)
         text = _assemble(items, source, where)
-        batch_text = _assemble(items, source, [*where, *_spelled_out_within(relations, within_all)])
-        suffix = "" if within_all is None else f" WITHIN {_duration(within_all)}"
+        batch_text = _assemble(items, source, [*where, *spelled_out_within(relations, within_all)])
+        suffix = "" if within_all is None else f" WITHIN {duration_text(within_all)}"
         return QueryCase(name, text.dovetail + suffix, batch_text.spark, batch_text.duckdb)
 
     def _time_form(self) -> str:
@@ -128,7 +128,7 @@ class QueryMaker:
 
     # -- relations ---------------------------------------------------------------------------------
 
-    def _relations(self, time_form: str) -> tuple[_Relation, ...]:
+    def _relations(self, time_form: str) -> tuple[DrawnRelation, ...]:
         shape = self.shape
         count = min(shape.choice([2] * 11 + [3] * 5 + [4] * 3 + [5] * 2), self.limits.max_relations)
         is_free = time_form == "none" or (time_form == "pairs" and self.limits.full_history)
@@ -158,13 +158,13 @@ class QueryMaker:
         offset = self.shape.choice([0, 0, 0, slide * SECOND // 2])
         return _Window(size * SECOND, slide * SECOND, offset)
 
-    def _relation(self, stream: StreamCase, alias: str, window: _Window | None) -> _Relation:
+    def _relation(self, stream: StreamCase, alias: str, window: _Window | None) -> DrawnRelation:
         inner = [
             ScopeColumn(sql(name), kind, self.domains.get((stream.name, name), ""), name == stream.event_time)
             for name, kind in stream.columns
         ]
         if window is None and self.shape.random() < 0.75:
-            return _Relation(sql(stream.name), alias, tuple(_qualified(alias, column) for column in inner))
+            return DrawnRelation(sql(stream.name), alias, tuple(_qualified(alias, column) for column in inner))
         items = [sql("*")] if self.shape.random() < 0.2 else None
         outer = [_qualified(alias, column) for column in inner]
         if items is None:
@@ -177,7 +177,7 @@ class QueryMaker:
         has_where = self.limits.selections and self.shape.random() < 0.35
         where = sql(" WHERE {}", self.expressions.predicate(inner)) if has_where else sql("")
         source = sql("(SELECT {} FROM {}{})", join_sql(", ", items), stream.name, where)
-        return _Relation(source, alias, tuple(outer))
+        return DrawnRelation(source, alias, tuple(outer))
 
     def _derived_columns(self, alias: str, inner: list[ScopeColumn]) -> tuple[list[SqlText], list[ScopeColumn]]:
         items: list[SqlText] = []
@@ -208,7 +208,7 @@ class QueryMaker:
 
     # -- conditions --------------------------------------------------------------------------------
 
-    def _key_conditions(self, relations: tuple[_Relation, ...], time_form: str) -> list[SqlText]:
+    def _key_conditions(self, relations: tuple[DrawnRelation, ...], time_form: str) -> list[SqlText]:
         shape = self.shape
         edges = [(shape.randrange(later), later) for later in range(1, len(relations))]
         if len(relations) > 2 and shape.random() < 0.3:
@@ -224,7 +224,7 @@ class QueryMaker:
                 conditions.append(sql(part, one.window, other.window))
         return conditions
 
-    def _edge_keys(self, one: _Relation, other: _Relation) -> list[SqlText]:
+    def _edge_keys(self, one: DrawnRelation, other: DrawnRelation) -> list[SqlText]:
         pairs = [(x, y) for x in one.columns for y in other.columns if x.domain and x.domain == y.domain]
         count = 2 if len(pairs) > 1 and self.shape.random() < 0.3 else 1
         chosen = self.shape.sample(pairs, count)
@@ -253,7 +253,7 @@ class QueryMaker:
             forms += [sql("{} = {} + {}", x.text, y.text, interval(step * SECOND))]
         return self.shape.choice(forms) if self.shape.random() < 0.25 else forms[0]
 
-    def _pair_bounds(self, relations: tuple[_Relation, ...]) -> list[SqlText]:
+    def _pair_bounds(self, relations: tuple[DrawnRelation, ...]) -> list[SqlText]:
         bounds: list[SqlText] = []
         for later in range(1, len(relations)):
             one, other = relations[self.shape.randrange(later)], relations[later]
@@ -263,7 +263,7 @@ class QueryMaker:
                 bounds.append(self._time_bound(self._time_of(one), self._time_of(other)))
         return bounds
 
-    def _time_of(self, relation: _Relation) -> SqlText:
+    def _time_of(self, relation: DrawnRelation) -> SqlText:
         """The event time, or the column of a derived table that holds it shifted."""
         return self.shape.choice([c.text for c in relation.columns if c.is_event_time or c.is_shifted_time])
 
@@ -293,13 +293,13 @@ class QueryMaker:
             return self.shape.choice(one_sided)
         return self.shape.choice(two_sided)
 
-    def _selections(self, relations: tuple[_Relation, ...]) -> list[SqlText]:
+    def _selections(self, relations: tuple[DrawnRelation, ...]) -> list[SqlText]:
         if not self.limits.selections:
             return []
         chance = 0.3 if len(relations) < 4 else 0.15
         return [self.expressions.predicate(r.columns) for r in relations if self.shape.random() < chance]
 
-    def _residuals(self, relations: tuple[_Relation, ...]) -> list[SqlText]:
+    def _residuals(self, relations: tuple[DrawnRelation, ...]) -> list[SqlText]:
         if self.shape.random() > 0.22:
             return []
         involved = self.shape.sample(relations, min(len(relations), self.shape.choice([2, 2, 3])))
@@ -315,7 +315,7 @@ class QueryMaker:
 
     # -- text --------------------------------------------------------------------------------------
 
-    def _select_items(self, relations: tuple[_Relation, ...]) -> SqlText:
+    def _select_items(self, relations: tuple[DrawnRelation, ...]) -> SqlText:
         shape = self.shape
         columns = [column for relation in relations for column in relation.columns]
         # A whole window over times without zone is refused in the output; its ends are not.
@@ -340,7 +340,7 @@ class QueryMaker:
         return self.shape.choice([whole, start, replace(end, duckdb=f'{window.duckdb}."end"')])
 
     def _from_clause(
-        self, relations: tuple[_Relation, ...], conditions: list[SqlText], may_use_using: bool
+        self, relations: tuple[DrawnRelation, ...], conditions: list[SqlText], may_use_using: bool
     ) -> tuple[SqlText, list[SqlText]]:
         """The FROM clause, and the conditions that it leaves to WHERE."""
         shape = self.shape
@@ -366,14 +366,14 @@ class QueryMaker:
             clause = sql("{} {} {} ON {}", clause, keyword, text, join_sql(" AND ", here))
         return clause, left
 
-    def _relation_text(self, relation: _Relation) -> SqlText:
+    def _relation_text(self, relation: DrawnRelation) -> SqlText:
         if relation.source.dovetail == relation.alias:
             text = relation.source
         else:
             text = sql(self.shape.choice(["{} AS {}", "{} {}"]), relation.source, relation.alias)
         if relation.within_us is None:
             return text
-        return replace(text, dovetail=f"{text.dovetail} WITHIN {_duration(relation.within_us)}")
+        return replace(text, dovetail=f"{text.dovetail} WITHIN {duration_text(relation.within_us)}")
 
 
 def _qualified(alias: str, column: ScopeColumn) -> ScopeColumn:
@@ -385,15 +385,15 @@ def _assemble(items: SqlText, source: SqlText, where: Sequence[SqlText]) -> SqlT
     return sql("{} WHERE {}", text, join_sql(" AND ", where)) if where else text
 
 
-def _aliases_in(condition: SqlText, relations: tuple[_Relation, ...]) -> set[str]:
+def _aliases_in(condition: SqlText, relations: tuple[DrawnRelation, ...]) -> set[str]:
     return {r.alias for r in relations if re.search(rf"\b{r.alias}\.", condition.dovetail)}
 
 
-def _duration(micros: int) -> str:
+def duration_text(micros: int) -> str:
     return f"{micros // SECOND} SECONDS" if micros % SECOND == 0 else f"{micros // 1000} MILLISECONDS"
 
 
-def _spelled_out_within(relations: tuple[_Relation, ...], within_all: int | None) -> list[SqlText]:
+def spelled_out_within(relations: tuple[DrawnRelation, ...], within_all: int | None) -> list[SqlText]:
     """WITHIN as conditions: no other member is later than a relation's row by more than its window."""
     conditions: list[SqlText] = []
     for one in relations:
