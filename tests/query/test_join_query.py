@@ -55,11 +55,9 @@ def test_relations_that_no_equality_reaches_are_a_cross_product(
     assert "a.key = " in caught.value.hint
 
 
-@pytest.mark.parametrize("aliases", ["a", "abcdef"])
-def test_a_query_joins_two_to_five_relations(aliases: str) -> None:
-    pairs = list(itertools.pairwise(aliases))
-    with pytest.raises(QueryError, match=f"2 to 5 relations, not {len(aliases)}"):
-        query_of(aliases, pairs)
+def test_a_query_joins_up_to_five_relations() -> None:
+    with pytest.raises(QueryError, match="joins up to 5 relations, not 6"):
+        query_of("abcdef", list(itertools.pairwise("abcdef")))
 
 
 def test_two_relations_of_one_alias_are_refused() -> None:

@@ -14,6 +14,7 @@ from dovetail.frontend.bind_names import BoundRelation, Scope
 from dovetail.frontend.outer_joins import JoinForm, check_decided
 from dovetail.frontend.source_text import SourceText
 from dovetail.frontend.time_bounds import DAY_US, has_calendar_days, time_bounds_of
+from dovetail.query.aggregation import Aggregation
 from dovetail.query.expression import TRUE, Call, Column, Expression, all_of, conjuncts_of, relations_of
 from dovetail.query.join_kind import JoinKind
 from dovetail.query.join_query import (
@@ -44,6 +45,7 @@ def to_join_query(
     scope: Scope,
     conditions: Sequence[Expression],
     output: Sequence[OutputColumn],
+    aggregation: Aggregation | None = None,
     *,
     within_us: int | None,
     timezone: str,
@@ -87,6 +89,7 @@ def to_join_query(
             residuals=tuple(_unique(sorted_conditions.residuals)),
             kind=form.kind,
             where=form.answered_where(aliases),
+            aggregation=aggregation,
         )
     except CrossProduct as error:
         raise _explained(error, sorted_conditions, source) from None
@@ -95,9 +98,9 @@ def to_join_query(
 
 
 def check_relation_count(count: int, node: exp.Expr, source: SourceText) -> None:
-    if count < 2:
-        hint = "join two streams: FROM a JOIN b ON a.key = b.key"
-        raise UnsupportedSql("a query over one relation is not supported", where=source.where(node), hint=hint)
+    if count < 1:
+        hint = "read a stream: FROM a, or join two: FROM a JOIN b ON a.key = b.key"
+        raise UnsupportedSql("a query without FROM is not supported", where=source.where(node), hint=hint)
     if count > MAX_RELATIONS:
         hint = f"join at most {MAX_RELATIONS} relations in one query"
         raise UnsupportedSql(f"a join of {count} relations is not supported", where=source.where(node), hint=hint)

@@ -202,6 +202,15 @@ class JoinQuery:
             return self.aggregation.joined_expressions
         return tuple(column.expression for column in self.output)
 
+    @property
+    def is_updating(self) -> bool:
+        """Whether answers are taken back: groups without a window change as long as rows come.
+
+        A group that is only there or not (SELECT DISTINCT) never goes, so it is answered once and stays true.
+        """
+        groups = self.aggregation
+        return groups is not None and not groups.is_windowed and (bool(groups.aggregates) or groups.having != TRUE)
+
     def relation(self, alias: str) -> Relation:
         return next(relation for relation in self.relations if relation.alias == alias)
 

@@ -16,26 +16,29 @@ import numpy.typing as npt
 from dovetail.core.errors import EvaluationError
 from dovetail.kernels.evaluate import evaluate, evaluate_mask
 from dovetail.kernels.gather_rows import ABSENT, make_refs
-from dovetail.kernels.hash_keys import codes_of_groups, hash_keys
+from dovetail.kernels.hash_keys import hash_keys
 from dovetail.kernels.match_pairs import NONE_PASS
 from dovetail.kernels.select_rows import Mask
 from dovetail.plan.lone_rows import LoneRows, MatchedRows, only_node
 from dovetail.plan.probe_tree import Emit, ProbeTree, member_name
 from dovetail.plan.query_limits import Found
+from dovetail.plan.routing import HASH
+from dovetail.plan.shared_plan import even_placement
 from dovetail.plan.store_plan import ROW, IndexPlan
 from dovetail.query.expression import TRUE, Expression, rename_relations
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.frame import Frame, FrameValues
 from dovetail.runtime.partial import Partial
-from dovetail.runtime.probe_operator import ProbeOperator, TakesRows, codes_of_partition
-from dovetail.runtime.report import TaskReport
+from dovetail.runtime.probe_operator import ProbeOperator, TakesRows
+from dovetail.runtime.report import TaskReport, UnitWork
+from dovetail.runtime.route_entries import Route
 from dovetail.runtime.snapshot import StoreSnapshot
 from dovetail.runtime.watermarks import watermarks_after
 from dovetail.store.bucket_file import NULL_TIME
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
-ALL_CODES = codes_of_groups(0, 1, 1)
+ALL_ENTRIES = Route(HASH, even_placement(1, 1), 0)
 _NO_REFS: U64 = np.zeros(0, np.uint64)
 _NO_TIMES: I64 = np.zeros(0, np.int64)
 
@@ -74,14 +77,14 @@ class DecideOperator:
     def __init__(
         self,
         task: BatchTask,
-        partition: int,
         snapshots: Mapping[str, StoreSnapshot],
         sink: TakesRows,
         report: TaskReport,
+        work: UnitWork,
         newest_times_us: Mapping[str, int],
     ) -> None:
         self._task = task
-        self._partition = partition
+        self._partition = work.partition
         self._snapshots = snapshots
         self._sink = sink
         self._report = report
@@ -90,8 +93,8 @@ class DecideOperator:
         self._now_us = watermarks_after(earlier, task.streams, newest_times_us)
         self._witnesses = _Witnesses()
         self._probe_all, self._probe_own = (
-            ProbeOperator(task, partition, snapshots, self._witnesses, report, _send_nothing_on, codes)
-            for codes in ([ALL_CODES], codes_of_partition(task, partition))
+            ProbeOperator(task, snapshots, self._witnesses, report, work, _send_nothing_on, route)
+            for route in (ALL_ENTRIES, Route(HASH, task.plan.placement, work.partition))
         )
 
     def decide(self) -> None:
@@ -172,7 +175,8 @@ class DecideOperator:
         """
         snapshot = self._snapshots[tree.start]
         places = self._probe_all.selection_bits(tree.start, tree.legs).place[0]
-        keys = only_node(tree).step.probe_keys
+        node = only_node(tree)
+        keys = node.step.probe_keys
         index = IndexPlan(tuple(rename_relations(key, {member_name(0): ROW}) for key in keys))
         codes, refs, times, keyless = [_NO_REFS], [_NO_REFS], [_NO_TIMES], [_NO_REFS]
         for ordinal, due_mask in due:
@@ -182,7 +186,7 @@ class DecideOperator:
             own_mask = snapshot.passing(ordinal, int(places[ordinal]))
             if is_dealt:
                 own_mask = own_mask & (np.arange(len(own_mask)) % self._partition_count == self._partition)
-            for entries in (snapshot.entries(ordinal, index, each) for each in probe.code_ranges):
+            for entries in (snapshot.entries(ordinal, index, choice) for _, choice in probe.route(node).probing()):
                 idx = np.flatnonzero((own_mask & due_mask)[entries.rows])
                 codes.append(entries.codes[idx])
                 refs.append(entries.refs[idx])

@@ -7,7 +7,7 @@ only it wanted is not matched any more, and the others do not notice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -18,11 +18,12 @@ from dovetail.core.errors import EvaluationError
 from dovetail.kernels.arrow_types import arrow_type
 from dovetail.kernels.evaluate import evaluate, evaluate_mask
 from dovetail.kernels.gather_rows import make_refs
-from dovetail.kernels.hash_keys import CodeRange, codes_of_groups, hash_keys, is_exact_type
+from dovetail.kernels.hash_keys import hash_keys, is_exact_type
 from dovetail.kernels.leg_bits import LEGS_PER_WORD, no_bits, rows_of_legs
 from dovetail.kernels.match_pairs import NO_LOWER, NO_UPPER, LegBounds, ProbeRows, StoredRows, match_pairs
 from dovetail.plan.probe_tree import Emit, Leg, ProbeNode, member_name
 from dovetail.plan.query_limits import Found
+from dovetail.plan.routing import Routing
 from dovetail.plan.store_plan import ROW
 from dovetail.plan.visibility import Visibility
 from dovetail.query.expression import Call, Expression, all_of, rename_relations
@@ -30,7 +31,8 @@ from dovetail.query.types import BOOLEAN
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.frame import Frame, FrameValues, concat_frames
 from dovetail.runtime.partial import Partial
-from dovetail.runtime.report import StepCount, TaskReport
+from dovetail.runtime.report import StepCount, TaskReport, UnitWork
+from dovetail.runtime.route_entries import EntryChoice, Part, Route
 from dovetail.runtime.snapshot import SelectionBits, StoreSnapshot
 
 U64 = npt.NDArray[np.uint64]
@@ -43,11 +45,15 @@ NO_TIMES: I64 = np.zeros(0, np.int64)
 
 @dataclass(frozen=True)
 class _Demands:
-    """What a node's legs ask of a pair: their bounds speak of these `members` of the probing rows."""
+    """What a node's legs ask of a pair: their bounds speak of these `members` of the probing rows.
+
+    Stored rows are looked for among these `entries` of each bucket.
+    """
 
     members: tuple[int, ...]
     bounds: LegBounds
     selections: SelectionBits
+    entries: list[EntryChoice]
 
 
 class TakesRows(Protocol):
@@ -56,45 +62,58 @@ class TakesRows(Protocol):
     def add(self, emit: Emit, frame: Frame) -> None: ...
 
 
-def codes_of_partition(task: BatchTask, partition: int) -> list[CodeRange]:
-    placement = task.plan.placement
-    return [codes_of_groups(lower, upper, placement.group_count) for lower, upper in placement.group_ranges(partition)]
-
-
 class ProbeOperator:
     """Probes nodes of one hop in one partition; answers go to the sink, longer partial results to `send_on`."""
 
     def __init__(
         self,
         task: BatchTask,
-        partition: int,
         snapshots: Mapping[str, StoreSnapshot],
         sink: TakesRows,
         report: TaskReport,
+        work: UnitWork,
         send_on: SendOn,
-        code_ranges: Sequence[CodeRange] | None = None,
+        fixed_route: Route | None = None,
     ) -> None:
-        """`code_ranges` are the codes that are probed; None stands for those of the partition."""
+        """Where there is no `fixed_route`, rows are spread as the plan says."""
         self._task = task
         self._snapshots = snapshots
         self._sink = sink
         self._report = report
         self._send_on = send_on
         self._complete_from = dict(task.plan.complete_from_by_query)
-        self.code_ranges = codes_of_partition(task, partition) if code_ranges is None else code_ranges
+        self._work = work
+        self._fixed_route = fixed_route
+        self._route_by_routing: dict[Routing, Route] = {}
 
-    def probe(self, node: ProbeNode, partial: Partial, hop: int, start_times: I64 | None = None) -> None:
+    def route(self, node: ProbeNode) -> Route:
+        """How the index that is probed there is spread over partitions."""
+        if self._fixed_route is not None:
+            return self._fixed_route
+        routing = self._task.plan.routing(node.step.target, node.step.index)
+        found = self._route_by_routing.get(routing)
+        if found is None:
+            found = Route(routing, self._task.plan.placement, self._work.partition)
+            self._route_by_routing[routing] = found
+        return found
+
+    def probe(
+        self, node: ProbeNode, partial: Partial, hop: int, start_times: I64 | None = None, part: Part = Part.OWN
+    ) -> None:
         """All results that `partial` (sorted by code) finds at `node`; `start_times` are member 0's, if known."""
         if len(partial.codes) == 0:
             return
         wanted_rows = int(np.count_nonzero(np.bitwise_or.reduce(partial.bits)))
-        count = StepCount(node.id, hop, len(partial.codes), 0, wanted_rows)
+        route = self.route(node)
+        count = StepCount(node.id, hop, len(partial.codes), 0, wanted_rows, copies=route.copies[part])
+        self._work.probed_rows += count.probe_rows
         if node.step.before_batch is None:
             # What a fill joins is not what new rows meet: planners shall not learn from it.
             self._report.steps.append(count)
         try:
             members, bounds = _bounds_of(node)
-            demands = _Demands(members, bounds, self.selection_bits(node.step.target, node.legs))
+            choices = route.stored(part, partial.codes)
+            demands = _Demands(members, bounds, self.selection_bits(node.step.target, node.legs), choices)
             rows = ProbeRows(partial.codes, partial.bits, self._member_times(members, partial, start_times))
             void_count = self._stop_void_legs(node, rows, 0)
             for frame, bits in _in_larger_pieces(self._matches(node, partial, rows, demands, count)):
@@ -146,6 +165,7 @@ class ProbeOperator:
             for stored in self._stored(node, snapshot, ordinal, demands):
                 for pairs in match_pairs(rows, stored, demands.bounds, max_pairs=self._task.max_pairs):
                     count.near_rows += pairs.near_count
+                    self._work.pairs += pairs.near_count
                     if len(pairs.probe_idx) == 0:
                         continue
                     refs = make_refs(ordinal, pairs.stored_rows)
@@ -157,8 +177,8 @@ class ProbeOperator:
     ) -> Iterator[StoredRows]:
         meta = snapshot.metas[ordinal]
         is_timed = bool(demands.members)
-        for codes in self.code_ranges:
-            entries = snapshot.entries(ordinal, node.step.index, codes)
+        for choice in demands.entries:
+            entries = snapshot.entries(ordinal, node.step.index, choice)
             yield StoredRows(
                 codes=entries.codes,
                 rows=entries.rows,

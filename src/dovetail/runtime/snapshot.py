@@ -19,13 +19,13 @@ from dovetail.core.errors import EvaluationError
 from dovetail.kernels.arrow_types import arrow_type
 from dovetail.kernels.evaluate import evaluate_mask
 from dovetail.kernels.gather_rows import ABSENT, Gatherer, gather_fixed, make_refs
-from dovetail.kernels.hash_keys import CodeRange
 from dovetail.kernels.match_pairs import ALL_PASS, NONE_PASS
 from dovetail.kernels.select_rows import Mask, any_of
 from dovetail.plan.store_plan import IndexPlan, StorePlan
 from dovetail.query.expression import TRUE, Call, Column, Expression, columns_of
 from dovetail.query.join_query import PRESENT
 from dovetail.runtime.build_index import build_index
+from dovetail.runtime.route_entries import EntryChoice
 from dovetail.store.bucket_file import Bucket, BucketIndex, BucketMeta
 
 U64 = npt.NDArray[np.uint64]
@@ -141,12 +141,12 @@ class _Places:
 
 
 class Entries:
-    """The entries of one bucket's index with codes in a range, and what belongs to them, in the order of the codes.
+    """Some entries of one bucket's index, and what belongs to them, in the order of the codes.
 
     Several queries and several nodes start from the same: each array is gathered once per task.
     """
 
-    def __init__(self, bucket: MappedBucket, ordinal: int, index: BucketIndex, part: slice) -> None:
+    def __init__(self, bucket: MappedBucket, ordinal: int, index: BucketIndex, part: slice | I64) -> None:
         self._bucket = bucket
         self.codes = index.codes[part]
         self.rows = index.rows[part]
@@ -183,7 +183,7 @@ class StoreSnapshot:
         self.metas = [*earlier, *current]
         self.current_from = len(earlier)
         self._gatherer_by_column: dict[str, Gatherer] = {}
-        self._entries: dict[tuple[int, str, CodeRange], Entries] = {}
+        self._entries: dict[tuple[int, str, EntryChoice], Entries] = {}
         self._known_places: dict[tuple[Expression, int], _Places] = {}
         self._known_addresses: tuple[int, U64] | None = None
 
@@ -191,12 +191,14 @@ class StoreSnapshot:
     def _buckets(self) -> list[MappedBucket]:
         return [map_bucket(self._root, meta) for meta in self.metas]
 
-    def entries(self, ordinal: int, index: IndexPlan, codes: CodeRange) -> Entries:
-        key = (ordinal, index.id, codes)
+    def entries(self, ordinal: int, index: IndexPlan, choice: EntryChoice) -> Entries:
+        key = (ordinal, index.id, choice)
         if key not in self._entries:
             bucket = self._buckets[ordinal]
             found = bucket.index(index, self._timezone)
-            self._entries[key] = Entries(bucket, ordinal, found, codes.slice_of(found.codes))
+            # A number that every task knows of the bucket, and no two buckets share.
+            part = choice.positions(found.codes, bucket.meta.checksum)
+            self._entries[key] = Entries(bucket, ordinal, found, part)
         return self._entries[key]
 
     def column(self, column: Column, refs: U64) -> pa.Array:

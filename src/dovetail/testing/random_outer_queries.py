@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from dovetail.testing.cases import QueryCase
 from dovetail.testing.random_expressions import SqlText, interval, join_sql, sql
-from dovetail.testing.random_queries import (
-    SECOND,
-    DrawnRelation,
-    QueryMaker,
-    duration_text,
-    spelled_out_within,
-)
+from dovetail.testing.random_queries import SECOND, QueryMaker, Relation, duration_text, spelled_out_within
 
 PAIRING = ("LEFT JOIN", "LEFT OUTER JOIN", "RIGHT JOIN", "FULL OUTER JOIN", "FULL JOIN")
 TELLING = ("LEFT SEMI JOIN", "LEFT ANTI JOIN", "EXISTS", "NOT EXISTS", "IN")
@@ -26,7 +20,7 @@ class OuterQueryMaker(QueryMaker):
         one_sided = [self.expressions.predicate(r.columns) for r in relations if self.shape.random() < 0.25]
         spelled_out = spelled_out_within(relations, within_all)
         where = self._where(relations, form)
-        items = self._select_items(relations if form in PAIRING else relations[:1])
+        items = self.select_items(relations if form in PAIRING else relations[:1])
         first, second = (self._relation_text(relation) for relation in relations)
         on = [*conditions, *one_sided]
         text = _text(form, items, first, second, on, where)
@@ -34,14 +28,14 @@ class OuterQueryMaker(QueryMaker):
         suffix = "" if within_all is None else f" WITHIN {duration_text(within_all)}"
         return QueryCase(name, text.dovetail + suffix, batch_text.spark, batch_text.duckdb)
 
-    def _two_relations(self) -> tuple[DrawnRelation, DrawnRelation]:
+    def _two_relations(self) -> tuple[Relation, Relation]:
         while True:
-            relations = self._relations(self._time_form())
+            relations = self._relations(self.time_form())
             if len(relations) == 2 and all(relation.event_time for relation in relations):
                 return relations[0], relations[1]
 
     def _partner_conditions(
-        self, relations: tuple[DrawnRelation, DrawnRelation], form: str
+        self, relations: tuple[Relation, Relation], form: str
     ) -> tuple[list[SqlText], int | None]:
         """Keys, and time in a form that bounds how late partners come: windows, WITHIN or conditions."""
         one, other = relations
@@ -67,7 +61,7 @@ class OuterQueryMaker(QueryMaker):
             bounds.append(sql("{} - {} <= {}", first, second, late[1]))
         return bounds
 
-    def _where(self, relations: tuple[DrawnRelation, DrawnRelation], form: str) -> list[SqlText]:
+    def _where(self, relations: tuple[Relation, Relation], form: str) -> list[SqlText]:
         shape = self.shape
         where = []
         answered = relations if form in PAIRING else relations[:1]
