@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from random import Random
 
+from dovetail.frontend.compile_sql import compile_sql
 from dovetail.query.join_kind import JoinKind
 from dovetail.query.join_query import JoinQuery
 from dovetail.runtime.result_batch import answers_table
@@ -122,6 +123,17 @@ def _check_query(
         wanted = expected.get(batch, Counter()) if query.created_at <= batch < until else Counter()
         assert_same_answers(actual.get(batch, Counter()), wanted, f"batch {batch} of {about}")
     return _all(actual.values()).total()
+
+
+def expected_answers(case: EngineCase, query: QueryCase, complete_from: int) -> Answers:
+    """All answers of a query, whatever the batches."""
+    kept = keep_rows_in_time(case)
+    bound = compile_sql(query.sql, {stream.name: stream.stream for stream in case.streams})
+    if bound.kind is JoinKind.INNER:
+        return DuckDbOracle(case, kept).expected(query, complete_from)
+    until = len(case.batches) if query.dropped_at is None else query.dropped_at
+    by_batch = OuterOracle(case, kept).expected(bound, complete_from)
+    return _all(answers for batch, answers in by_batch.items() if query.created_at <= batch < until)
 
 
 def check_flushed(case: EngineCase) -> None:
