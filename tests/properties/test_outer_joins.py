@@ -14,7 +14,7 @@ import pytest
 
 from dovetail.optimizer import derive_stores
 from dovetail.plan.lone_rows import LoneRows
-from dovetail.runtime.decide_operator import DecideOperator
+from dovetail.runtime.decide_operator import ALL_ENTRIES, DecideOperator
 from dovetail.testing.asserts import CaseFailed, assert_same_answers
 from dovetail.testing.cases import EngineCase
 from dovetail.testing.fault_runs import random_faults, run_with_faults
@@ -84,7 +84,7 @@ def decided_a_second_early(self: LoneRows, watermarks: dict[str, int]) -> int | 
     [
         (LoneRows, "decided_until", decided_a_second_early),
         (derive_stores, "_asked_again", lambda _live, _relation: ()),
-        (DecideOperator, "_asking_again", lambda self, tree, _refs: self._asking(tree, (), self._probe_all)),
+        (DecideOperator, "_asking_again", lambda self, tree, _refs: self._asking(tree, (), ALL_ENTRIES)[0]),
     ],
     ids=["rows are decided too early", "partners go too early", "semi joins forget earlier partners"],
 )

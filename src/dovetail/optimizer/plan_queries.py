@@ -42,8 +42,7 @@ def plan_queries(
     maintaining = {live.into: live for live in forms.running if live.into is not None}
     filled = [(maintaining[kept.intermediate.id], kept.fill) for kept in decisions.intermediates if kept.fill]
     filling = tuple(filling_query(query) for query, _ in filled)
-    lone = tuple(each for live in forms.running for each in plan_lone_rows(live))
-    matched = tuple(each for live in forms.running if (each := plan_matched_rows(live)) is not None)
+    lone, matched = plan_lone_rows(forms.running), plan_matched_rows(forms.running)
     telling = (*(each.tree for each in lone), *(tree for each in matched for tree in each.trees))
     return SharedPlan(
         epoch=epoch,

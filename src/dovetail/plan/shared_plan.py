@@ -178,14 +178,8 @@ def _lone_tree(lone: LoneRows, names: _Names) -> TextTree:
 
 def _matched_trees(matched: tuple[MatchedRows, ...], names: _Names) -> Iterator[TextTree]:
     for each in matched:
-        whose = (("new", each.from_left), ("from new", each.from_right), ("if not before", each.again))
-        yield TextTree(
-            f"{each.from_left.start} with a partner",
-            tuple(
-                TextTree(f"{when} {tree.start}", tuple(_node_tree(node, names) for node in tree.children))
-                for when, tree in whose
-            ),
-        )
+        steps = tuple(_node_tree(node, names) for tree in each.trees for node in tree.children)
+        yield TextTree(f"{each.from_left.start} with a partner, when the first is there", steps)
 
 
 def _node_tree(node: ProbeNode, names: _Names) -> TextTree:

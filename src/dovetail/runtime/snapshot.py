@@ -221,14 +221,9 @@ class StoreSnapshot:
             )
         return self._gatherer_by_column[name].gather(refs)
 
-    def passing(self, ordinal: int, place: int) -> Mask:
-        """By row of one bucket, whether it passes the selection whose bit lies at `place` (see `SelectionBits`)."""
-        bucket = self._buckets[ordinal]
-        if place in (ALL_PASS, NONE_PASS):
-            return np.full(bucket.meta.rows, place == ALL_PASS)
-        word, bit = divmod(place, BITS_PER_WORD)
-        mask: Mask = (bucket.words[word] >> np.uint64(bit)) & np.uint64(1) != 0
-        return mask
+    def words(self, ordinal: int, word: int) -> U64:
+        """The n-th word of selection bits of one bucket, by row."""
+        return self._buckets[ordinal].words[word]
 
     def bucket_times(self, ordinal: int) -> I64:
         """Event times of one bucket, by row."""

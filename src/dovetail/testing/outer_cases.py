@@ -44,7 +44,8 @@ def random_outer_case(seed: int, limits: CaseLimits = OUTER_LIMITS) -> EngineCas
     queries = []
     for position in range(rng.randint(1, limits.max_queries)):
         maker = QueryMaker if rng.random() < 0.2 else OuterQueryMaker
-        shape, constants = Random(rng.choice([1, rng.randrange(2**32)])), Random(rng.randrange(2**32))
+        # Some are of one shape, and some of those even have the same constants: they are decided together.
+        shape, constants = (Random(rng.choice([1, rng.randrange(2**32)])) for _ in range(2))
         query = maker(streams, domains, shape, constants, limits.queries).query(f"q{position + 1}")
         created_at = 0 if rng.random() < 0.6 else rng.randrange(len(batches))
         dropped_at = None if rng.random() < 0.75 else rng.randint(created_at + 1, len(batches))
