@@ -50,9 +50,7 @@ def checked(seed: int, check: Callable[[EngineCase], int | None], case: EngineCa
     ("limits", "share"), [(OUTER_LIMITS, 1.0), (LONG_OUTER_RUNS, 0.3)], ids=["everything", "long_runs"]
 )
 def test_every_batch_answers_the_rows_that_it_decides(limits: CaseLimits, share: float, chunk: int) -> None:
-    answered = sum(
-        checked(seed, check_every_batch, random_outer_case(seed, limits)) for seed in seeds_of(chunk, share)
-    )
+    answered = sum(checked(seed, check_every_batch, random_outer_case(seed, limits)) for seed in seeds_of(chunk, share))
     assert answered
 
 

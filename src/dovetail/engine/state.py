@@ -23,10 +23,10 @@ class EngineState:
     """State after batch `batch`; a new checkpoint stands at `NO_BATCH`.
 
     `kept_from` says of every intermediate from which batch on it joins its members' rows, `fills` which of them are
-    being filled and how far. `decided_us_by_stream` are the watermarks by which the last batch's tasks decided rows of
-    outer and anti joins: what the driver learns after them does not count before the next batch. `declared` are the streams that Dovetail opens itself; `first_batch_by_stream` says of
-    streams that came later since when they are there. `observed` is not part of what a batch is a function of: it
-    decides no answer, only which plans come to mind later.
+    being filled and how far. `declared` are the streams that Dovetail opens itself; `first_batch_by_stream` says of
+    streams that came later since when they are there. `decided_us_by_stream` are the watermarks by which the last
+    batch's tasks decided rows of outer and anti joins: what the driver learns after them counts in the next batch.
+    `observed` is not part of what a batch is a function of: it decides no answer, only which plans come to mind later.
     """
 
     batch: int = NO_BATCH

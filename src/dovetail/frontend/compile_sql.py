@@ -191,7 +191,6 @@ class _QueryReader:
         binder = ExpressionBinder(self.scope, self.timezone)
         self.conditions.extend(conjuncts_of(binder.bind_condition(node)))
 
-
     def _read_where(self, node: exp.Expr) -> None:
         for part in conjunct_nodes(node):
             found = subquery_join(part, self.source)

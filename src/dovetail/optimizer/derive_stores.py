@@ -86,8 +86,8 @@ def _asked_again(live: LiveQuery, relation: Relation) -> tuple[tuple[str, int | 
 
     Rows of `relation` (event time s) are at most U later than their partners (event time t), and these at most V later
     than them: t - V <= s <= t + U. Whoever asks again has t + U at or above the watermark of s's own stream: else no
-    new partner would make a semi join ask, and an outer or anti join has decided the row. So s + V + U >= t + U is at or
-    above that watermark, and the row may go once s + U + V is below it.
+    new partner would make a semi join ask, and an outer or anti join would have decided the row. So s + U + V, which
+    is at least t + U, is at or above that watermark, too: the row may go once it is below.
     """
     query = live.query
     asking = query.lone_aliases if query.kind is not JoinKind.SEMI else (query.relations[0].alias,)

@@ -108,8 +108,6 @@ def _witnesses(live: LiveQuery, place: int, visibility: Visibility, purpose: str
         id=f"{purpose}: {start} > {step}",
         step=step,
         legs=tuple(leg for leg in node.legs if leg.start == place),
-        emits=tuple(
-            replace(emit, output=(), into=None, is_witness=True) for emit in node.emits if emit.start == place
-        ),
+        emits=tuple(replace(emit, output=(), into=None, is_witness=True) for emit in node.emits if emit.start == place),
     )
     return ProbeTree(start, tuple(leg for leg in tree.legs if leg.start == place), (witness,))

@@ -136,10 +136,11 @@ class SharedPlan:
             )
             for fill in self.fills
         )
-        shown = (TextTree("stores", stores), TextTree("probes", trees))
-        shown = (*shown, TextTree("fills", fills)) if fills else shown
+        shown = [TextTree("stores", stores), TextTree("probes", trees)]
+        shown += [TextTree("fills", fills)] if fills else []
         lone = (*(_lone_tree(each, names) for each in self.lone_rows), *_matched_trees(self.matched_rows, names))
-        return TextTree(head, (*shown, TextTree("rows by their partners", lone)) if lone else shown)
+        shown += [TextTree("rows by their partners", lone)] if lone else []
+        return TextTree(head, tuple(shown))
 
 
 class _Names:

@@ -19,7 +19,7 @@ from dovetail.kernels.evaluate import evaluate, evaluate_mask
 from dovetail.kernels.gather_rows import ABSENT, make_refs
 from dovetail.kernels.hash_keys import hash_keys
 from dovetail.kernels.leg_bits import LEGS_PER_WORD, bits_of_rows, no_bits
-from dovetail.kernels.match_pairs import NONE_PASS
+from dovetail.kernels.match_pairs import NONE_PASS, NULL_TIME
 from dovetail.kernels.select_rows import Mask
 from dovetail.plan.lone_rows import LoneRows, MatchedRows, only_node
 from dovetail.plan.probe_tree import Emit, Leg, ProbeTree, member_name
@@ -36,7 +36,7 @@ from dovetail.runtime.report import TaskReport, UnitWork
 from dovetail.runtime.route_entries import Route
 from dovetail.runtime.snapshot import StoreSnapshot
 from dovetail.runtime.watermarks import watermarks_after
-from dovetail.store.bucket_file import NULL_TIME
+from dovetail.store.bucket_file import BucketMeta
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
@@ -182,10 +182,9 @@ class DecideOperator:
         for ordinal, meta in enumerate(snapshot.metas):
             if ordinal >= snapshot.current_from:
                 yield ordinal, snapshot.bucket_times(ordinal) < upper_us
-            elif meta.min_time_us is not None and meta.max_time_us is not None:
-                if meta.min_time_us < upper_us and meta.max_time_us >= lower_us:
-                    times = snapshot.bucket_times(ordinal)
-                    yield ordinal, (times >= lower_us) & (times < upper_us)
+            elif _has_times_between(meta, lower_us, upper_us):
+                times = snapshot.bucket_times(ordinal)
+                yield ordinal, (times >= lower_us) & (times < upper_us)
 
     def _asking(self, tree: ProbeTree, due: Iterable[tuple[int, Mask]], route: Route) -> tuple[_Asking, _Keyless]:
         """Of the rows that are due those that some leg selects. Rows without a key are due when they are new.
@@ -253,6 +252,12 @@ class DecideOperator:
         codes = hash_keys(keys).codes
         order = np.argsort(codes, kind="stable")
         return _Asking(codes[order], refs[order], None, bits[:, order])
+
+
+def _has_times_between(meta: BucketMeta, lower_us: int, upper_us: int) -> bool:
+    if meta.min_time_us is None or meta.max_time_us is None:
+        return False
+    return meta.min_time_us < upper_us and meta.max_time_us >= lower_us
 
 
 def _send_nothing_on(partial: Partial) -> None:

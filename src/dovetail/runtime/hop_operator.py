@@ -134,9 +134,7 @@ class _Hop:
         """Rows that are answered for what partners they have."""
         plan = self._task.plan
         if plan.lone_rows or plan.matched_rows:
-            operator = DecideOperator(
-                self._task, self._snapshots, self.sink, self.report, self.work, newest_times_us
-            )
+            operator = DecideOperator(self._task, self._snapshots, self.sink, self.report, self.work, newest_times_us)
             operator.decide()
 
     def merge(self) -> None:

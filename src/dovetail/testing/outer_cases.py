@@ -69,7 +69,7 @@ def flushed(case: EngineCase) -> EngineCase:
 
     Its rows are days apart, so that those of different streams never are partners.
     """
-    last = {
+    last: dict[str, tuple[Row, ...]] = {
         stream.name: (_far_row(stream, place),) for place, stream in enumerate(case.streams) if stream.event_time
     }
     queries = tuple(replace(query, created_at=0, dropped_at=None) for query in case.queries)

@@ -1,9 +1,9 @@
 """What outer, semi and anti joins must answer in every single batch: brute force that knows the watermarks.
 
-    a pair           in the batch of its newer member
-    a lone row       in the first batch, from its arrival on, whose watermark of the other stream is past all partners;
-                     one that can have none (no event time, a NULL in the key) in the batch it arrives in
-    a matched row    (semi) in the batch in which its first partner and itself are there
+a pair           in the batch of its newer member
+a lone row       in the first batch, from its arrival on, whose watermark of the other stream is past all partners;
+                 one that can have none (no event time, a NULL in the key) in the batch it arrives in
+a matched row    (semi) in the batch in which its first partner and itself are there
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class OuterOracle:
             mask &= is_true(condition, columns, count)
         for bound in query.time_bounds:
             mask &= is_within(columns, bound.earlier, bound.later, bound.upper_us)
-        pairs, pair_count = filtered(columns, mask)
+        pairs = filtered(columns, mask)[0]
         answers: dict[int, Answers] = defaultdict(Counter)
         first, second = (relation.alias for relation in query.relations)
         batches = np.maximum(_integers(pairs[first, ARRIVED]), _integers(pairs[second, ARRIVED]))
@@ -83,8 +83,9 @@ class OuterOracle:
         arrived = [batch for batch in range(since, len(batches)) for _ in batches[batch]]
         table = table.append_column(ARRIVED, pa.array(arrived, pa.int64()))
         columns, count = relation_rows(relation, table, stream.event_time)
-        extra = {(relation.alias, NUMBER): pa.array(np.arange(count)), (relation.alias, PRESENT): pa.repeat(True, count)}
-        return columns | extra, count
+        columns[relation.alias, NUMBER] = pa.array(np.arange(count))
+        columns[relation.alias, PRESENT] = pa.array([True] * count, pa.bool_())
+        return columns, count
 
     def _add(self, answers: dict[int, Answers], query: JoinQuery, columns: Columns, batches: np.ndarray) -> None:
         """Rows that are not decided have a batch after the last."""
@@ -126,4 +127,4 @@ class OuterOracle:
 
 
 def _integers(array: pa.Array) -> np.ndarray:
-    return array.to_numpy(zero_copy_only=False).astype(np.int64)
+    return np.asarray(array.to_numpy(zero_copy_only=False), np.int64)

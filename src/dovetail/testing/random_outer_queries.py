@@ -34,9 +34,7 @@ class OuterQueryMaker(QueryMaker):
             if len(relations) == 2 and all(relation.event_time for relation in relations):
                 return relations[0], relations[1]
 
-    def _partner_conditions(
-        self, relations: tuple[Relation, Relation], form: str
-    ) -> tuple[list[SqlText], int | None]:
+    def _partner_conditions(self, relations: tuple[Relation, Relation], form: str) -> tuple[list[SqlText], int | None]:
         """Keys, and time in a form that bounds how late partners come: windows, WITHIN or conditions."""
         one, other = relations
         conditions = self._edge_keys(one, other) + self._residuals(relations)
