@@ -84,7 +84,7 @@ def _stream_entries(
 
 def _store_entries(state: EngineState, plan: SharedPlan, name_by_query: Mapping[str, str]) -> list[dict[str, Any]]:
     users: dict[str, set[str]] = {}
-    for tree in plan.trees:
+    for tree in plan.query_trees:
         users.setdefault(tree.start, set()).update(name_by_query.get(leg.query, leg.query) for leg in tree.legs)
     entries = []
     for store in plan.stores:
