@@ -147,7 +147,7 @@ class PlanDescriber:
             for use in kept.uses
             if kept.intermediate.id == store
         }
-        used |= {leg.query for tree in self.plan.query_trees if tree.start == store for leg in tree.legs}
+        used |= {leg.query for asked, leg in self.plan.asked_legs() if asked == store}
         return tuple(sorted(live.name for live in self.planned.queries if live.id in used))
 
     def _rows(self, store: StorePlan) -> RowFigures:

@@ -51,10 +51,9 @@ def _described(record: QueryRecord, state: str, plan: PlanDescriber) -> QueryExp
 
 def _stores(plan: PlanDescriber, live: LiveQuery) -> Iterator[SharedStore]:
     selections: dict[str, dict[Expression, None]] = {}
-    for tree in plan.plan.query_trees:
-        asked = dict.fromkeys(leg.selection for leg in tree.legs if leg.query == live.id)
-        if asked:
-            selections.setdefault(tree.start, {}).update(asked)
+    for asked, leg in plan.plan.asked_legs():
+        if leg.query == live.id:
+            selections.setdefault(asked, {})[leg.selection] = None
     for store_id in sorted(selections):
         store = plan.store(plan.plan.store(store_id), selections[store_id])
         yield SharedStore(store, _others(store.queries, live))

@@ -84,8 +84,8 @@ def _stream_entries(
 
 def _store_entries(state: EngineState, plan: SharedPlan, name_by_query: Mapping[str, str]) -> list[dict[str, Any]]:
     users: dict[str, set[str]] = {}
-    for tree in plan.query_trees:
-        users.setdefault(tree.start, set()).update(name_by_query.get(leg.query, leg.query) for leg in tree.legs)
+    for store_id, leg in plan.asked_legs():
+        users.setdefault(store_id, set()).add(name_by_query.get(leg.query, leg.query))
     entries = []
     for store in plan.stores:
         buckets = [meta for meta in state.buckets if meta.store == store.id]

@@ -128,6 +128,13 @@ class SharedPlan:
         matched = (asked for each in self.matched_rows for asked in zip(_MATCHED, each.trees, strict=True))
         return (*new, *lone, *matched)
 
+    def asked_legs(self) -> Iterator[tuple[str, Leg]]:
+        """What queries ask of the rows of a store, with the store; those that answer pairs start from all of theirs."""
+        for tree in self.query_trees:
+            yield from ((tree.start, leg) for leg in tree.legs)
+        for tree in self.query_trees[len(self.trees) :]:
+            yield from ((node.step.target, leg) for node in tree.walk() for leg in node.legs)
+
     @property
     def deciding_stores(self) -> frozenset[str]:
         """Stores that hold undecided rows, or partners of such rows."""
