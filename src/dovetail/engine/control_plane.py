@@ -18,8 +18,9 @@ from typing import Any
 
 from dovetail.core.errors import QueryDropped, QueryError, QueryExists, StreamError
 from dovetail.engine.changelog import Action, Change, Changelog
+from dovetail.engine.check_layout import check_query
 from dovetail.engine.coverage import complete_from
-from dovetail.engine.options import EngineOptions
+from dovetail.engine.options import MATRIX, EngineOptions
 from dovetail.engine.query_options import QueryOptions, query_options
 from dovetail.engine.registry import QueryRecord, QueryState, Registry, check_name
 from dovetail.engine.state import EngineState
@@ -95,6 +96,7 @@ class ControlPlane:
         live = LiveQuery(name, name, compiled, may_materialize=options.keep_intermediates)
         if options.backfill:
             self._check_backfill(state, name, compiled)
+        self.check_layout(state, compiled)
         self._check_growth(live)
         admit(live)
         accepted = self._changelog.append(replace(change, replaces="" if known is None else known.id))
@@ -146,6 +148,12 @@ class ControlPlane:
     def declare(self, state: EngineState, spec: StreamSpec, *, request: str) -> None:
         if not self.is_declared(state, spec, request=request):
             self._changelog.append(_declaration(spec, request))
+
+    def check_layout(self, state: EngineState, query: JoinQuery) -> None:
+        """Raise unless the query fits the session's layout, next to those that run."""
+        if self._options.layout == MATRIX:
+            running = [record.id for record in self.registry(state).records if record.is_live]
+            check_query(query, [self.compiled(state, each) for each in running], state.buckets)
 
     def _check_growth(self, live: LiveQuery) -> None:
         """A query without time bounds keeps rows for ever: allowed and said aloud, unless a budget is set."""
@@ -212,6 +220,7 @@ class ControlPlane:
 
     def previewed(self, state: EngineState, batch: int, sql: str) -> tuple[EngineState, QueryRecord]:
         """As `applied`, and as if a query of this text had been accepted, too."""
+        self.check_layout(state, self.compile(sql))
         self._compiled[PREVIEWED] = self.compile(sql)
         state = self.applied(state, batch)
         change = Change(0, Action.CREATE, PREVIEWED, PREVIEWED, sql)

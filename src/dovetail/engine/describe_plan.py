@@ -20,6 +20,7 @@ from dovetail.engine.explain_records import (
     PlanExplained,
     ProbeExplained,
     QueryCostExplained,
+    RoutingExplained,
     RowFigures,
     SelectionExplained,
     StepExplained,
@@ -165,7 +166,21 @@ class PlanDescriber:
     def _index(self, store: str, index: str) -> IndexExplained:
         distinct = self.stats.distinct(store, index)
         shares = sorted(self.stats.heavy_share_by_code(store, index).values(), reverse=True)
-        return IndexExplained(index, distinct, None if distinct is None else len(shares), shares[0] if shares else None)
+        return IndexExplained(
+            index=index,
+            distinct_keys=distinct,
+            frequent_keys=None if distinct is None else len(shares),
+            largest_key_share=shares[0] if shares else None,
+            routing=self._routing(store, index),
+        )
+
+    def _routing(self, store: str, index: str) -> RoutingExplained:
+        if self.plan.matrix:
+            return RoutingExplained(str(self.plan.matrix), "the session's layout says so", None, 0, 0)
+        chosen = next(each for each in self.planned.routings if (each.store, each.index) == (store, index))
+        routing = chosen.routing
+        split = len(routing.split_stored), len(routing.split_probing)
+        return RoutingExplained(str(routing), chosen.because, routing.subgroups, *split)
 
     # Intermediates
 

@@ -24,6 +24,7 @@ from dovetail.engine.admission import Admission
 from dovetail.engine.adoption import Adoption
 from dovetail.engine.backfill import BackfillStatus
 from dovetail.engine.changelog import Action
+from dovetail.engine.check_layout import check_checkpoint
 from dovetail.engine.choose_merges import choose_merges
 from dovetail.engine.choose_samples import choose_samples
 from dovetail.engine.commit_news import CommitNews, Listener
@@ -35,7 +36,7 @@ from dovetail.engine.idle_streams import IdleWatch
 from dovetail.engine.options import EngineOptions
 from dovetail.engine.plan_history import PlanChange
 from dovetail.engine.planner import Planned, Planner
-from dovetail.engine.progress import make_progress, was_small
+from dovetail.engine.progress import make_progress, was_small, written_entry
 from dovetail.engine.query_estimate import QueryEstimate
 from dovetail.engine.query_limits import HeldTo, batch_limits
 from dovetail.engine.query_options import QueryOptions
@@ -105,6 +106,7 @@ class Engine:
             open_layout(root)
             latest = read_latest(root)
             self._state = EngineState() if latest is None else EngineState.from_stored(latest[1])
+            check_checkpoint(options.layout, options.partitions, self._state.buckets)
             for meta in self._state.buckets:
                 check_bucket(root, meta)
             self._control = ControlPlane(root, options, compile_text, self._check_backfill)
@@ -361,7 +363,7 @@ class Engine:
                 )
             for record in self._registry().records:
                 if record.is_live:
-                    self.compiled(record.id)
+                    self._control.check_layout(self._state, self.compiled(record.id))
 
     # Batches
 
@@ -404,7 +406,7 @@ class Engine:
             "run": (ran_at - planned_at) * 1e3,
             "commit": (time.perf_counter() - ran_at) * 1e3,
         }
-        self.progress = make_progress(
+        progress = make_progress(
             state,
             planned.plan,
             streams,
@@ -414,6 +416,7 @@ class Engine:
             self.statistics,
             idle,
         )
+        self.progress = {**progress, "written": written_entry(written)}
         with self._plan_lock:
             self._planner.note_committed(batch, planned, durations["run"], self.progress["numInputRows"])
         with self._lock:

@@ -79,9 +79,9 @@ def results_rows(results: tuple[object, ...]) -> dict[str, int]:
 
 def check_written(buckets: list[BucketMeta]) -> list[BucketMeta]:
     """The batch's buckets, which every partition reported; two attempts of one split must not both have been used."""
-    by_place: dict[tuple[str, int], BucketMeta] = {}
+    by_place: dict[tuple[str, int, int], BucketMeta] = {}
     for meta in buckets:
-        known = by_place.setdefault((meta.store, meta.split), meta)
+        known = by_place.setdefault(meta.place, meta)
         if known != meta:
             raise StoreError(
                 f"split {meta.split} of store {meta.store} was used from two attempts: {known.path} and {meta.path}",
@@ -122,7 +122,7 @@ def _merged(earlier: tuple[BucketMeta, ...], written: list[BucketMeta], report: 
     buckets = [meta for meta in earlier if meta.path not in replaced]
     buckets += [merge.merged for merge in report.merges]
     buckets += written
-    return sorted(buckets, key=lambda meta: (meta.store, meta.lower_batch, meta.split))
+    return sorted(buckets, key=lambda meta: (meta.store, meta.lower_batch, meta.place))
 
 
 def _keep_and_expire(

@@ -12,7 +12,7 @@ from functools import cached_property
 
 from dovetail.engine.fill_intermediates import FillPolicy, settle_and_fill
 from dovetail.engine.joint_planner import JointPlanner
-from dovetail.engine.options import EngineOptions
+from dovetail.engine.options import BICLIQUE, MATRIX, EngineOptions
 from dovetail.engine.plan_history import PlanChange, PlanHistory
 from dovetail.engine.replan_reasons import replan_reasons
 from dovetail.engine.state import EngineState
@@ -29,6 +29,7 @@ from dovetail.optimizer.decide import Decide, Decisions, greedy, keep_intermedia
 from dovetail.optimizer.live_query import LiveQuery
 from dovetail.optimizer.plan_queries import orders_taken, plan_queries
 from dovetail.optimizer.share_probe_prefixes import Orders
+from dovetail.plan.join_matrix import JoinMatrix
 from dovetail.plan.shared_plan import SharedPlan, even_placement
 from dovetail.query.stream import Stream
 from dovetail.stats.catalog import StatsCatalog
@@ -107,15 +108,23 @@ class Planner:
         routings = choose(plan, now, () if running is None else running.routings)
         if running is not None and is_known and routings == running.routings:
             return state, running
-        plan = replace(plan, epoch=epoch, routings=unusual(plan, routings))
+        plan = replace(plan, epoch=epoch, routings=unusual(plan, routings), matrix=self._matrix(plan))
         if running is not None and replace(plan, epoch=running.plan.epoch) == running.plan:
             # Other figures, the same plan: nobody needs to hear of it.
             return state, Planned(running.plan, queries, decisions, stats, orders, (), routings)
         reasons = () if running is None else (*_differences(running, queries, decisions, routings), *self._moved)
         return replace(state, epoch=epoch), Planned(plan, queries, decisions, stats, orders, reasons, routings)
 
+    def _matrix(self, plan: SharedPlan) -> JoinMatrix | None:
+        """Queries are let in only if they join one pair of stores."""
+        if self._options.layout == BICLIQUE or not plan.stores:
+            return None
+        return JoinMatrix.of(tuple(store.id for store in plan.stores), self._options.partitions)
+
     @cached_property
     def _routing_policy(self) -> RoutingPolicy:
+        if self._options.layout == MATRIX:
+            return keep_routings
         routing = self._options.fixed_routing
         if routing is not None:
             return fixed_routing(routing)

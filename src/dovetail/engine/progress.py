@@ -12,6 +12,7 @@ from dovetail.query.stream import Stream
 from dovetail.runtime.report import StepCount, StreamCount, TaskReport, UnitWork
 from dovetail.stats.catalog import MATCH_KINDS, StatsCatalog
 from dovetail.stats.estimate import Estimate
+from dovetail.store.bucket_file import BucketMeta
 
 SMALL_WORK_S = 0.7
 """Of all hops together. Stages cost a tenth of a second each; two cores save half of the work."""
@@ -56,6 +57,15 @@ def make_progress(
         "hops": _hop_entries(plan, report.steps, name_by_query),
         "work": _work_entry(plan, report.work),
         "statistics": _statistics_entry(streams, stats),
+    }
+
+
+def written_entry(written: list[BucketMeta]) -> dict[str, Any]:
+    """What the batch's rows became; in a join-matrix every copy counts."""
+    return {
+        "numRows": sum(meta.rows for meta in written),
+        "numBytes": sum(meta.size_bytes for meta in written),
+        "numBuckets": len(written),
     }
 
 

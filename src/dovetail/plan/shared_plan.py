@@ -8,6 +8,7 @@ from functools import cached_property
 
 from dovetail.core.text_tree import TextTree
 from dovetail.plan.fill import FillPlan
+from dovetail.plan.join_matrix import JoinMatrix
 from dovetail.plan.lone_rows import LoneRows, MatchedRows
 from dovetail.plan.probe_tree import Leg, ProbeNode, ProbeTree
 from dovetail.plan.routing import HASH, RANDOM, Routing, Routings
@@ -49,6 +50,9 @@ class Placement:
         return ranges
 
 
+ONE_PARTITION = Placement((0,))
+
+
 def even_placement(group_count: int, partition_count: int) -> Placement:
     """Neighbouring key groups together, equally many everywhere."""
     return Placement(tuple(group * partition_count // group_count for group in range(group_count)))
@@ -65,7 +69,10 @@ _MATCHED = ("new", "new", "matched")
 
 @dataclass(frozen=True)
 class SharedPlan:
-    """Everything the runtime needs to know; a function of the live queries and the statistics."""
+    """Everything the runtime needs to know; a function of the live queries and the statistics.
+
+    With a `matrix` partitions are its cells: each joins what it holds, whatever the placement and routings say.
+    """
 
     epoch: int
     stores: tuple[StorePlan, ...]
@@ -74,6 +81,7 @@ class SharedPlan:
     complete_from_by_query: tuple[tuple[str, int], ...]
     fills: tuple[FillPlan, ...] = ()
     routings: Routings = ()
+    matrix: JoinMatrix | None = None
     lone_rows: tuple[LoneRows, ...] = ()
     matched_rows: tuple[MatchedRows, ...] = ()
 

@@ -25,7 +25,7 @@ from dovetail.plan.lone_rows import LoneRows, MatchedRows, only_node
 from dovetail.plan.probe_tree import Emit, Leg, ProbeTree, member_name
 from dovetail.plan.query_limits import Found
 from dovetail.plan.routing import HASH
-from dovetail.plan.shared_plan import even_placement
+from dovetail.plan.shared_plan import ONE_PARTITION
 from dovetail.plan.store_plan import ROW, IndexPlan
 from dovetail.query.expression import TRUE, Expression, rename_relations
 from dovetail.runtime.batch_task import BatchTask
@@ -40,7 +40,7 @@ from dovetail.store.bucket_file import BucketMeta
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
-ALL_ENTRIES = Route(HASH, even_placement(1, 1), 0)
+ALL_ENTRIES = Route(HASH, ONE_PARTITION, 0)
 _NO_REFS: U64 = np.zeros(0, np.uint64)
 _NO_TIMES: I64 = np.zeros(0, np.int64)
 

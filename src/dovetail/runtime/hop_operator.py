@@ -78,7 +78,7 @@ class _Hop:
         self.report = TaskReport(work=[self.work])
         forget_buckets(self._root, {meta.path for meta in (*task.buckets, *current)})
         # Every task must number the buckets alike; messages arrive in any order.
-        current = sorted(current, key=lambda meta: (meta.store, meta.split))
+        current = sorted(current, key=lambda meta: meta.place)
         self._snapshots = {
             store.id: StoreSnapshot(
                 self._root,
@@ -96,8 +96,9 @@ class _Hop:
         for tree in self._task.plan.trees:
             snapshot = self._snapshots[tree.start]
             for ordinal in range(snapshot.current_from, len(snapshot.metas)):
-                for node in tree.children:
-                    self._probe_from(tree, node, snapshot, ordinal)
+                if self._probe.is_here(snapshot.metas[ordinal]):
+                    for node in tree.children:
+                        self._probe_from(tree, node, snapshot, ordinal)
 
     def probe_fills(self) -> None:
         """Stored rows act as new ones: those of the batch's chunk of each fill."""

@@ -23,7 +23,8 @@ from dovetail.kernels.leg_bits import LEGS_PER_WORD, no_bits, rows_of_legs
 from dovetail.kernels.match_pairs import NO_LOWER, NO_UPPER, LegBounds, ProbeRows, StoredRows, match_pairs
 from dovetail.plan.probe_tree import Emit, Leg, ProbeNode, member_name
 from dovetail.plan.query_limits import Found
-from dovetail.plan.routing import Routing
+from dovetail.plan.routing import HASH, Routing
+from dovetail.plan.shared_plan import ONE_PARTITION
 from dovetail.plan.store_plan import ROW
 from dovetail.plan.visibility import Visibility
 from dovetail.query.expression import Call, Expression, all_of, rename_relations
@@ -34,6 +35,7 @@ from dovetail.runtime.partial import Partial
 from dovetail.runtime.report import StepCount, TaskReport, UnitWork
 from dovetail.runtime.route_entries import EntryChoice, Part, Route
 from dovetail.runtime.snapshot import SelectionBits, StoreSnapshot
+from dovetail.store.bucket_file import BucketMeta
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
@@ -90,12 +92,22 @@ class ProbeOperator:
         """How the index that is probed there is spread over partitions."""
         if self._fixed_route is not None:
             return self._fixed_route
-        routing = self._task.plan.routing(node.step.target, node.step.index)
+        plan = self._task.plan
+        routing = plan.routing(node.step.target, node.step.index)
         found = self._route_by_routing.get(routing)
         if found is None:
-            found = Route(routing, self._task.plan.placement, self._work.partition)
+            # A cell of a matrix has all that it needs, and looks at all that it has.
+            found = Route(HASH, ONE_PARTITION, 0) if plan.matrix else Route(routing, plan.placement, self.partition)
             self._route_by_routing[routing] = found
         return found
+
+    @property
+    def partition(self) -> int:
+        return self._work.partition
+
+    def is_here(self, meta: BucketMeta) -> bool:
+        """Whether this partition may read the bucket: in a matrix, only what lies in its cell."""
+        return meta.cell is None or meta.cell.number == self.partition
 
     def probe(
         self, node: ProbeNode, partial: Partial, hop: int, start_times: I64 | None = None, part: Part = Part.OWN
@@ -105,7 +117,9 @@ class ProbeOperator:
             return
         wanted_rows = int(np.count_nonzero(np.bitwise_or.reduce(partial.bits)))
         route = self.route(node)
-        count = StepCount(node.id, hop, len(partial.codes), 0, wanted_rows, copies=route.copies[part])
+        matrix = self._task.plan.matrix
+        copies = matrix.copy_count(partial.frame.stores[0]) if matrix else route.copies[part]
+        count = StepCount(node.id, hop, len(partial.codes), 0, wanted_rows, copies=copies)
         self._work.probed_rows += count.probe_rows
         if node.step.before_batch is None:
             # What a fill joins is not what new rows meet: planners shall not learn from it.
@@ -158,7 +172,7 @@ class ProbeOperator:
         before_batch = node.step.before_batch
         for ordinal in range(last):
             meta = snapshot.metas[ordinal]
-            if meta.lower_batch < first_batch:
+            if meta.lower_batch < first_batch or not self.is_here(meta):
                 continue
             if before_batch is not None and meta.upper_batch >= before_batch:
                 continue
