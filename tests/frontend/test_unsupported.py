@@ -157,15 +157,28 @@ def test_six_relations_are_refused(streams):
 
 @pytest.mark.parametrize(
     "condition",
-    ["a.x < b.x", "a.k <=> b.k", "a.k = b.k OR a.x = b.x", "b.ts > a.ts", "a.k = 1 AND b.k = 1", "a.k + b.k = 3"],
+    ["a.x < b.x", "a.k <=> b.k", "a.k = b.k OR a.x = b.x", "b.ts > a.ts", "ABS(a.k - b.k) <= 2", "a.k + b.k = 3"],
 )
-def test_relations_that_no_equality_connects_are_a_cross_product(streams, condition):
-    with pytest.raises(CrossProduct, match="no equality connects b with a") as caught:
+def test_any_condition_over_two_relations_joins_them(streams, condition):
+    query = compile_sql(f"SELECT a.x FROM a JOIN b ON {condition}", streams)
+    assert query.connections == (frozenset("ab"),)
+    assert not query.equalities
+
+
+@pytest.mark.parametrize("condition", ["a.k = 1 AND b.k = 1", "a.x < 5", "TRUE"])
+def test_relations_that_no_condition_connects_are_a_cross_product(streams, condition):
+    with pytest.raises(CrossProduct, match="no condition connects b with a") as caught:
         compile_sql(f"SELECT a.x FROM a JOIN b ON {condition}", streams)
     assert "a.key = b.key" in caught.value.hint
+    assert "a.value < b.value" in caught.value.hint
 
 
 def test_relations_connected_only_in_pairs_are_a_cross_product(streams):
-    text = "SELECT a.x FROM a, b, c, e WHERE a.k = b.k AND c.k = e.k"
-    with pytest.raises(CrossProduct, match="no equality connects c, e with a"):
+    text = "SELECT a.x FROM a, b, c, e WHERE a.k = b.k AND c.k < e.k"
+    with pytest.raises(CrossProduct, match="no condition connects c, e with a"):
         compile_sql(text, streams)
+
+
+def test_a_condition_over_three_relations_connects_all_of_them(streams):
+    query = compile_sql("SELECT a.x FROM a, b, c WHERE a.k + b.k < c.k", streams)
+    assert query.connections == (frozenset("abc"),)

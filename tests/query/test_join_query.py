@@ -46,13 +46,14 @@ def test_chains_stars_and_cycles_are_connected() -> None:
     ("aliases", "equalities", "unreached"),
     [("ab", [], "b"), ("abc", [("a", "b")], "c"), ("abcd", [("a", "b"), ("c", "d")], "c, d")],
 )
-def test_relations_that_no_equality_reaches_are_a_cross_product(
+def test_relations_that_no_condition_reaches_are_a_cross_product(
     aliases: str, equalities: list[tuple[str, str]], unreached: str
 ) -> None:
-    with pytest.raises(CrossProduct, match=f"no equality connects {unreached} with a") as caught:
+    with pytest.raises(CrossProduct, match=f"no condition connects {unreached} with a") as caught:
         query_of(aliases, equalities)
     assert caught.value.hint
     assert "a.key = " in caught.value.hint
+    assert "a.value < " in caught.value.hint
 
 
 def test_a_query_joins_up_to_five_relations() -> None:

@@ -18,6 +18,7 @@ def choose_merges(plan: SharedPlan, buckets: Iterable[BucketMeta], fanout: int =
     """At most one merge per store (in a join-matrix, per store and cell) and batch, spread over the partitions."""
     first_batches = {batch for _, batch in plan.complete_from_by_query}
     first_batches |= {fill.before_batch for fill in plan.fills}
+    first_batches |= {user.first_batch for group in plan.groups for user in group.users}
     # A fill knows by bucket and row how far it is: what it has still to read stays as it is.
     read_before = {fill.driver: fill.before_batch for fill in sorted(plan.fills, key=lambda fill: fill.before_batch)}
     by_place: dict[tuple[str, int], list[BucketMeta]] = {}
@@ -25,7 +26,7 @@ def choose_merges(plan: SharedPlan, buckets: Iterable[BucketMeta], fanout: int =
         if meta.lower_batch >= read_before.get(meta.store, 0):
             by_place.setdefault((meta.store, 0 if meta.cell is None else meta.cell.number), []).append(meta)
     merges: list[MergeTask] = []
-    stores = {store.id for store in plan.stores}
+    stores = {store.id for store in plan.stores} | {table.id for group in plan.groups for table in group.tables}
     for store, cell in sorted(by_place):
         run = _mergeable_run(by_place[store, cell], first_batches, fanout) if store in stores else []
         if run:

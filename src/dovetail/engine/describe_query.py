@@ -12,6 +12,7 @@ from dovetail.engine.registry import QueryRecord
 from dovetail.optimizer.live_query import LiveQuery, store_of
 from dovetail.plan.probe_tree import ProbeNode
 from dovetail.query.expression import Expression
+from dovetail.query.growing_groups import growing_groups
 
 NOT_CREATED = "not created"
 
@@ -38,6 +39,7 @@ def _described(record: QueryRecord, state: str, plan: PlanDescriber) -> QueryExp
         error=record.error,
         created_batch=record.created_batch,
         complete_from=record.answered_from,
+        growing_groups=() if live is None else growing_groups(live.query),
         stores=() if live is None else tuple(_stores(plan, live)),
         paths=() if live is None else tuple(_paths(plan, live)),
         intermediates=tuple(

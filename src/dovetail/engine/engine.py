@@ -497,7 +497,10 @@ class Engine:
                 self._fill_policy.budget_rows(self.statistics, self.streams),
             ),
             decided_before_us=tuple(before.decided_us_by_stream.items()),
-            limits=batch_limits(before.registry.running, planned.decisions.intermediates, self.options),
+            limits=batch_limits(
+                before.registry.running, planned.decisions.intermediates, self.options, planned.plan.groups
+            ),
+            closed_us=tuple(before.closed_us_by_group.items()),
         )
 
     def _apply_changes(self, batch: int) -> tuple[EngineState, tuple[LiveQuery, ...]]:
@@ -525,7 +528,14 @@ class Engine:
     def _live_query(self, record: QueryRecord) -> LiveQuery:
         query, complete_from = self.compiled(record.id), record.complete_from or 0
         may_materialize = record.options.keep_intermediates
-        made = LiveQuery(record.id, record.name, query, complete_from, may_materialize=may_materialize)
+        made = LiveQuery(
+            record.id,
+            record.name,
+            query,
+            complete_from,
+            may_materialize=may_materialize,
+            first_batch=record.created_batch or 0,
+        )
         known = self._live.get(record.id)
         return known if known == made else made
 
@@ -609,6 +619,7 @@ def read_messages(messages: list[Message]) -> tuple[TaskReport, list[BucketMeta]
         whole.results += report.results
         whole.failures += report.failures
         whole.merges += report.merges
+        whole.groups += report.groups
         for part, seconds in report.seconds_by_part.items():
             whole.seconds_by_part[part] = whole.seconds_by_part.get(part, 0.0) + seconds
         for query, found in report.found.items():

@@ -238,7 +238,7 @@ class PathExplained:
 
 @dataclass(frozen=True)
 class QueryExplained:
-    """A query that does not run has no stores, paths and cost."""
+    """A query that does not run has no stores, paths and cost. `growing_groups` are kept for ever."""
 
     query: str
     sql: str
@@ -246,6 +246,7 @@ class QueryExplained:
     error: str | None
     created_batch: int | None
     complete_from: int | None
+    growing_groups: tuple[str, ...]
     stores: tuple[SharedStore, ...]
     paths: tuple[PathExplained, ...]
     intermediates: tuple[IntermediateExplained, ...]

@@ -54,11 +54,13 @@ def query_text(query: QueryExplained) -> TextTree:
         return TextTree(head, (*said, TextTree("not part of the plan")))
     stores = (_store(each.store, _shared_with(each.shared_with)) for each in query.stores)
     kept = [TextTree("intermediates", tuple(map(_intermediate, query.intermediates)))] if query.intermediates else []
+    growing = [_lines("kept for ever: this state grows without bound", query.growing_groups)]
     return TextTree(
         head,
         (
             *said,
             TextTree("stores", tuple(stores)),
+            *(growing if query.growing_groups else ()),
             TextTree("probes", tuple(map(_path, query.paths))),
             *kept,
             TextTree(f"cost: {_query_cost(query.cost)}"),

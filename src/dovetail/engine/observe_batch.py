@@ -210,7 +210,9 @@ def _step_tallies(batch: Batch) -> Iterator[tuple[Figure, Tally]]:
                 continue
             matched, probed = sum(c.matched_rows for c in counts), sum(c.probe_rows / c.copies for c in counts)
             yield Figure(Kind.STEP, (node.id,)), Tally(matched, probed)
-            if {*path, node.step.target} <= set(stream_by_store):
+            # Where ranges narrow the search, nobody knows how many pairs have equal keys.
+            is_by_keys_alone = bool(node.step.index.keys) and node.step.index.order is None
+            if is_by_keys_alone and {*path, node.step.target} <= set(stream_by_store):
                 kind = Kind.MATCH if node.member == 1 else Kind.MATCH_AFTER_JOIN
                 edge = edge_of_step(node, [stream_by_store[store] for store in path], stream_by_store[node.step.target])
                 yield Figure(kind, (edge,)), _match_tally(batch, tree, node, counts)

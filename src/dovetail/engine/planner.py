@@ -27,8 +27,10 @@ from dovetail.optimizer.choose_routing import (
 )
 from dovetail.optimizer.decide import Decide, Decisions, greedy, keep_intermediates
 from dovetail.optimizer.live_query import LiveQuery
+from dovetail.optimizer.plan_groups import plan_groups
 from dovetail.optimizer.plan_queries import orders_taken, plan_queries
 from dovetail.optimizer.share_probe_prefixes import Orders
+from dovetail.plan.group_plan import GroupPlan
 from dovetail.plan.join_matrix import JoinMatrix
 from dovetail.plan.shared_plan import SharedPlan, even_placement
 from dovetail.query.stream import Stream
@@ -64,6 +66,7 @@ class Planner:
         self._decide = decide
         self._running: Planned | None = None
         self._moved: tuple[str, ...] = ()
+        self._grouped: tuple[tuple[LiveQuery, ...], tuple[tuple[LiveQuery, ...], tuple[GroupPlan, ...]]] | None = None
         self.history = PlanHistory()
 
     @property
@@ -84,6 +87,7 @@ class Planner:
 
         `is_resumed`: nothing ran yet in this process, and the queries are those of the recorded epoch.
         """
+        queries, groups = self._with_groups(queries)
         now, stats = stats, self._stats_to_plan_by(queries, stats)
         decide = self._decide or self._decide_by_options
         decisions = decide(queries, streams, stats, state.batch)
@@ -92,7 +96,7 @@ class Planner:
         running = self._running
         is_known = (
             running is not None
-            and (running.queries, running.decisions) == (queries, decisions)
+            and (running.queries, running.decisions, running.plan.groups) == (queries, decisions, groups)
             and running.stats is stats
         )
         epoch = state.epoch if is_resumed and state.epoch else state.epoch + 1
@@ -102,7 +106,14 @@ class Planner:
             placement = even_placement(self._options.key_groups, self._options.partitions)
             orders = self._orders(queries, streams, stats, decisions)
             plan = plan_queries(
-                queries, streams, placement, epoch=epoch, stats=stats, decisions=decisions, orders=orders
+                queries,
+                streams,
+                placement,
+                epoch=epoch,
+                stats=stats,
+                decisions=decisions,
+                orders=orders,
+                groups=groups,
             )
         choose = decisions.routing or self._routing_policy
         routings = choose(plan, now, () if running is None else running.routings)
@@ -129,6 +140,12 @@ class Planner:
         if routing is not None:
             return fixed_routing(routing)
         return choose_routings if self._options.replan else keep_routings
+
+    def _with_groups(self, queries: tuple[LiveQuery, ...]) -> tuple[tuple[LiveQuery, ...], tuple[GroupPlan, ...]]:
+        """The same records as long as the queries are the same: planners remember what they derive from one."""
+        if self._grouped is None or self._grouped[0] != queries:
+            self._grouped = queries, plan_groups(queries)
+        return self._grouped[1]
 
     def for_preview(self) -> Planner:
         """One that plans as this one would now, and of which this one never hears."""
@@ -166,8 +183,8 @@ class Planner:
         running = self._running
         if running is None:
             return now
-        # A join of two has but one order.
-        is_fixed = not self._options.replan or all(len(each.query.relations) == 2 for each in queries)
+        # A join of two has but one order, a single stream none.
+        is_fixed = not self._options.replan or all(len(each.query.relations) <= 2 for each in queries)
         reasons = () if is_fixed else replan_reasons(running.stats, now, queries)
         if not reasons:
             return running.stats

@@ -92,7 +92,7 @@ def to_join_query(
             aggregation=aggregation,
         )
     except CrossProduct as error:
-        raise _explained(error, sorted_conditions, source) from None
+        raise CrossProduct(error.what, where=source.where(0), hint=error.hint) from None
     except QueryError as error:
         raise SqlError(error.what, where=form.place, hint=error.hint) from None
 
@@ -193,13 +193,6 @@ def _tightest(bounds: Sequence[TimeBound]) -> tuple[TimeBound, ...]:
         pair = (bound.earlier, bound.later)
         upper_by_pair[pair] = min(bound.upper_us, upper_by_pair.get(pair, bound.upper_us))
     return tuple(TimeBound(earlier, later, upper) for (earlier, later), upper in upper_by_pair.items())
-
-
-def _explained(error: CrossProduct, conditions: _Conditions, source: SourceText) -> CrossProduct:
-    what = error.what
-    if conditions.residuals or conditions.time_bounds:
-        what += "; time conditions, inequalities and OR do not connect relations by themselves"
-    return CrossProduct(what, where=source.where(0), hint=error.hint)
 
 
 def _unique(items: Sequence[_T]) -> list[_T]:

@@ -51,8 +51,7 @@ def required_columns(live: LiveQuery, relation: Relation, event_time: str | None
 
 def _columns(live: LiveQuery, relation: Relation, event_time: str | None) -> frozenset[str]:
     query = live.query
-    expressions: list[Expression] = [column.expression for column in query.output]
-    expressions += (*query.residuals, query.where)
+    expressions: list[Expression] = [*query.joined_expressions, *query.residuals, query.where]
     expressions += [side for equality in query.equalities for side in (equality.a_side, equality.b_side)]
     names = {c.name for expression in expressions for c in columns_of(expression) if c.relation == relation.alias}
     if event_time is not None:

@@ -12,6 +12,7 @@ from dovetail.optimizer.materialize import Part, fold, maintaining_query
 from dovetail.optimizer.plan_fills import filling_query, plan_fill
 from dovetail.optimizer.plan_lone_rows import plan_lone_rows, plan_matched_rows
 from dovetail.optimizer.share_probe_prefixes import Folds, Orders, share_probe_prefixes, taken_orders
+from dovetail.plan.group_plan import GroupPlan
 from dovetail.plan.shared_plan import Placement, SharedPlan
 from dovetail.query.stream import Stream
 from dovetail.stats.catalog import StatsCatalog
@@ -26,10 +27,12 @@ def plan_queries(
     stats: StatsCatalog | None = None,
     decisions: Decisions | None = None,
     orders: Orders | None = None,
+    groups: tuple[GroupPlan, ...] = (),
 ) -> SharedPlan:
     """A pure function of its arguments: a replayed batch plans the same.
 
-    `orders` are `orders_taken` for the same arguments, where somebody has them already.
+    `groups` are those whose rows some of the queries join (see `plan_groups`). `orders` are `orders_taken` for the same
+    arguments, where somebody has them already.
     """
     decisions = decisions or Decisions()
     stats = stats or StatsCatalog()
@@ -53,6 +56,7 @@ def plan_queries(
         fills=tuple(plan_fill(query, source, stats, decisions.orders) for query, source in filled),
         lone_rows=lone,
         matched_rows=matched,
+        groups=groups,
     )
 
 

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from dovetail.core.text_tree import TextTree
 from dovetail.plan.fill import FillPlan
+from dovetail.plan.group_plan import GroupPlan
 from dovetail.plan.join_matrix import JoinMatrix
 from dovetail.plan.lone_rows import LoneRows, MatchedRows
 from dovetail.plan.probe_tree import Leg, ProbeNode, ProbeTree
@@ -84,6 +85,7 @@ class SharedPlan:
     matrix: JoinMatrix | None = None
     lone_rows: tuple[LoneRows, ...] = ()
     matched_rows: tuple[MatchedRows, ...] = ()
+    groups: tuple[GroupPlan, ...] = ()
 
     def __post_init__(self) -> None:
         ids = {store.id for store in self.stores}
@@ -115,8 +117,12 @@ class SharedPlan:
 
     @property
     def hop_count(self) -> int:
-        """Stages after the source: the longest probe path, whatever the number of queries."""
-        return max((child.depth for tree in self.probing_trees for child in tree.children), default=1)
+        """Stages after the source: the longest probe path, whatever the number of queries, and one for groups."""
+        probes = max((child.depth for tree in self.probing_trees for child in tree.children), default=1)
+        return probes + 1 if self.groups else probes
+
+    def group(self, group_id: str) -> GroupPlan:
+        return next(group for group in self.groups if group.id == group_id)
 
     @property
     def probing_trees(self) -> tuple[ProbeTree, ...]:

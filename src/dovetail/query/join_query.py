@@ -161,7 +161,8 @@ class JoinQuery:
         if unreached:
             raise CrossProduct(
                 f"no condition connects {', '.join(sorted(unreached))} with {aliases[0]}",
-                hint=f"add a condition such as {aliases[0]}.key = {min(unreached)}.key",
+                hint=f"add a condition such as {aliases[0]}.key = {min(unreached)}.key, "
+                f"{aliases[0]}.value < {min(unreached)}.value or a bound of their event times",
             )
         if self.kind is not JoinKind.INNER:
             self._check_kind()

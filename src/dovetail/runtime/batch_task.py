@@ -33,6 +33,7 @@ class BatchTask:
     (batch, stream, time) and not by the bounds of the task's own batch.
     `sampled_joins` add to the reports and to nothing else. `fill_chunks` say how far the plan's fills go on.
     `decided_before_us` are the watermarks by which the batch before decided rows of outer and anti joins.
+    `closed_us` says of aggregations up to which time their windows are closed and answered.
     A task stops a query that passes one of the `limits` in it alone; those for all tasks together are the driver's.
     """
 
@@ -52,3 +53,4 @@ class BatchTask:
     limits: BatchLimits = field(default_factory=BatchLimits)
     decided_before_us: tuple[tuple[str, int], ...] = ()
     late_before_us_by_batch: tuple[tuple[int, str, int], ...] | None = None
+    closed_us: tuple[tuple[str, int], ...] = ()

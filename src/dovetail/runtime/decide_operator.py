@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -31,11 +30,10 @@ from dovetail.query.expression import TRUE, Expression, rename_relations
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.frame import Frame, FrameValues
 from dovetail.runtime.partial import Partial
-from dovetail.runtime.probe_operator import ProbeOperator, TakesRows
+from dovetail.runtime.probe_operator import ProbeOperator, TakeRows
 from dovetail.runtime.report import TaskReport, UnitWork
 from dovetail.runtime.route_entries import Route
 from dovetail.runtime.snapshot import StoreSnapshot
-from dovetail.runtime.watermarks import watermarks_after
 from dovetail.store.bucket_file import BucketMeta
 
 U64 = npt.NDArray[np.uint64]
@@ -94,29 +92,28 @@ def _has_bit(bits: U64, leg: int) -> Mask:
 
 
 class DecideOperator:
-    """One partition's part of what a batch decides; answers go to the sink."""
+    """One partition's part of what a batch decides; rows that are answered go to `take`."""
 
     def __init__(
         self,
         task: BatchTask,
         snapshots: Mapping[str, StoreSnapshot],
-        sink: TakesRows,
+        take: TakeRows,
         report: TaskReport,
         work: UnitWork,
-        newest_times_us: Mapping[str, int],
+        watermark_us_by_stream: dict[str, int],
     ) -> None:
         self._task = task
         self._partition = work.partition
         self._snapshots = snapshots
-        self._sink = sink
+        self._take = take
         self._report = report
         self._before_us = dict(task.decided_before_us)
-        earlier = (self._before_us, dict(task.late_before_us))
-        self._now_us = watermarks_after(earlier, task.streams, newest_times_us)
+        self._now_us = watermark_us_by_stream
         self._witnesses = _Witnesses()
         self._own_entries = Route(HASH, task.plan.placement, work.partition)
         self._probe_all, self._probe_own = (
-            ProbeOperator(task, snapshots, self._witnesses, report, work, _send_nothing_on, route)
+            ProbeOperator(task, snapshots, self._witnesses.add, report, work, _send_nothing_on, route)
             for route in (ALL_ENTRIES, self._own_entries)
         )
 
@@ -156,7 +153,7 @@ class DecideOperator:
         if len(frame) == 0 or emit.query in self._report.void_queries:
             return
         if not emit.is_answer or self._report.count(emit.query, Found(results=len(frame)), self._task.limits):
-            self._sink.add(emit, frame)
+            self._take(emit, frame)
 
     def _partners(self, probe: ProbeOperator, tree: ProbeTree, asking: _Asking, member: int = 0) -> list[U64]:
         """By leg the distinct references of `member` (the asking row, or its partner) in the pairs that rows find."""
@@ -213,7 +210,7 @@ class DecideOperator:
                 # The bucket may be older than all that the queries use, and lack what they need.
                 continue
             row_count = len(due_mask)
-            row_bits = bits_of_rows(places[:, ordinal].tolist(), partial(snapshot.words, ordinal), row_count)
+            row_bits = bits_of_rows(places[:, ordinal].tolist(), snapshot.words(ordinal).__getitem__, row_count)
             own_mask = np.bitwise_or.reduce(row_bits) != 0
             if route is ALL_ENTRIES:
                 own_mask &= np.arange(row_count) % self._task.plan.placement.partition_count == self._partition
@@ -249,7 +246,7 @@ class DecideOperator:
             evaluate(key, values.column, len(refs), timezone=self._task.timezone)
             for key in only_node(tree).step.probe_keys
         ]
-        codes = hash_keys(keys).codes
+        codes = hash_keys(keys).codes if keys else np.zeros(len(refs), np.uint64)
         order = np.argsort(codes, kind="stable")
         return _Asking(codes[order], refs[order], None, bits[:, order])
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +19,8 @@ from dovetail.kernels.evaluate import evaluate, evaluate_mask
 from dovetail.kernels.gather_rows import make_refs
 from dovetail.kernels.hash_keys import hash_keys, is_exact_type
 from dovetail.kernels.leg_bits import LEGS_PER_WORD, no_bits, rows_of_legs
-from dovetail.kernels.match_pairs import NO_LOWER, NO_UPPER, LegBounds, ProbeRows, StoredRows, match_pairs
+from dovetail.kernels.match_pairs import NO_LOWER, NO_UPPER, LegBounds, Pairs, ProbeRows, StoredRows, match_pairs
+from dovetail.kernels.match_ranges import match_ranges
 from dovetail.plan.probe_tree import Emit, Leg, ProbeNode, member_name
 from dovetail.plan.query_limits import Found
 from dovetail.plan.routing import HASH, Routing
@@ -32,14 +32,16 @@ from dovetail.query.types import BOOLEAN
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.frame import Frame, FrameValues, concat_frames
 from dovetail.runtime.partial import Partial
+from dovetail.runtime.range_demands import RangeDemands, needs_ranges, range_demands
 from dovetail.runtime.report import StepCount, TaskReport, UnitWork
 from dovetail.runtime.route_entries import EntryChoice, Part, Route
-from dovetail.runtime.snapshot import SelectionBits, StoreSnapshot
+from dovetail.runtime.snapshot import Entries, SelectionBits, StoreSnapshot
 from dovetail.store.bucket_file import BucketMeta
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
 SendOn = Callable[[Partial], None]
+TakeRows = Callable[[Emit, Frame], None]
 LegKey = tuple[str, int]
 ROWS_A_PIECE = 1 << 16
 NO_TIMES: I64 = np.zeros(0, np.int64)
@@ -49,29 +51,25 @@ NO_TIMES: I64 = np.zeros(0, np.int64)
 class _Demands:
     """What a node's legs ask of a pair: their bounds speak of these `members` of the probing rows.
 
-    Stored rows are looked for among these `entries` of each bucket.
+    Stored rows are looked for among these `entries` of each bucket, within `ranges`: None where rows are found by
+    their keys alone.
     """
 
     members: tuple[int, ...]
     bounds: LegBounds
     selections: SelectionBits
     entries: list[EntryChoice]
-
-
-class TakesRows(Protocol):
-    """Where rows go that are complete."""
-
-    def add(self, emit: Emit, frame: Frame) -> None: ...
+    ranges: RangeDemands | None
 
 
 class ProbeOperator:
-    """Probes nodes of one hop in one partition; answers go to the sink, longer partial results to `send_on`."""
+    """Probes nodes of one hop in one partition; whole rows go to `take`, longer partial results to `send_on`."""
 
     def __init__(
         self,
         task: BatchTask,
         snapshots: Mapping[str, StoreSnapshot],
-        sink: TakesRows,
+        take: TakeRows,
         report: TaskReport,
         work: UnitWork,
         send_on: SendOn,
@@ -80,7 +78,7 @@ class ProbeOperator:
         """Where there is no `fixed_route`, rows are spread as the plan says."""
         self._task = task
         self._snapshots = snapshots
-        self._sink = sink
+        self._take = take
         self._report = report
         self._send_on = send_on
         self._complete_from = dict(task.plan.complete_from_by_query)
@@ -126,9 +124,10 @@ class ProbeOperator:
             self._report.steps.append(count)
         try:
             members, bounds = _bounds_of(node)
+            selections = self.selection_bits(node.step.target, node.legs)
             choices = route.stored(part, partial.codes)
-            demands = _Demands(members, bounds, self.selection_bits(node.step.target, node.legs), choices)
             rows = ProbeRows(partial.codes, partial.bits, self._member_times(members, partial, start_times))
+            demands = _Demands(members, bounds, selections, choices, self._ranges(node, partial, rows, bounds))
             void_count = self._stop_void_legs(node, rows, 0)
             for frame, bits in _in_larger_pieces(self._matches(node, partial, rows, demands, count)):
                 count.matched_rows += len(frame)
@@ -136,6 +135,12 @@ class ProbeOperator:
                 void_count = self._stop_void_legs(node, rows, void_count)
         except EvaluationError as error:
             self._report.fail({leg.query for leg in node.legs}, error)
+
+    def _ranges(self, node: ProbeNode, partial: Partial, rows: ProbeRows, bounds: LegBounds) -> RangeDemands | None:
+        if not needs_ranges(node):
+            return None
+        values = FrameValues(partial.frame, self._snapshots)
+        return range_demands(node, values, rows, bounds, self._task.timezone, self._report.fail)
 
     def _stop_void_legs(self, node: ProbeNode, rows: ProbeRows, known_count: int) -> int:
         """Take the bits of queries that became void; how many are void now."""
@@ -176,8 +181,9 @@ class ProbeOperator:
                 continue
             if before_batch is not None and meta.upper_batch >= before_batch:
                 continue
-            for stored in self._stored(node, snapshot, ordinal, demands):
-                for pairs in match_pairs(rows, stored, demands.bounds, max_pairs=self._task.max_pairs):
+            for choice in demands.entries:
+                entries = snapshot.entries(ordinal, node.step.index, choice)
+                for pairs in self._pairs(node, rows, demands, ordinal, entries):
                     count.near_rows += pairs.near_count
                     self._work.pairs += pairs.near_count
                     if len(pairs.probe_idx) == 0:
@@ -186,29 +192,34 @@ class ProbeOperator:
                     frame = partial.frame.take(pairs.probe_idx).joined(node.step.target, refs)
                     yield self._confirmed(frame, pairs.bits, confirm)
 
-    def _stored(
-        self, node: ProbeNode, snapshot: StoreSnapshot, ordinal: int, demands: _Demands
-    ) -> Iterator[StoredRows]:
+    def _pairs(
+        self, node: ProbeNode, rows: ProbeRows, demands: _Demands, ordinal: int, entries: Entries
+    ) -> Iterator[Pairs]:
+        if len(entries.codes) == 0:
+            return iter(())
+        snapshot = self._snapshots[node.step.target]
         meta = snapshot.metas[ordinal]
-        is_timed = bool(demands.members)
-        for choice in demands.entries:
-            entries = snapshot.entries(ordinal, node.step.index, choice)
-            yield StoredRows(
-                codes=entries.codes,
-                rows=entries.rows,
-                times=snapshot.bucket_times(ordinal) if is_timed else NO_TIMES,
-                time_range=(
-                    NO_LOWER if meta.min_time_us is None else meta.min_time_us,
-                    NO_UPPER if meta.max_time_us is None else meta.max_time_us,
-                ),
-                places=demands.selections.place[:, ordinal],
-                word_addresses=demands.selections.addresses[ordinal],
-            )
+        stored = StoredRows(
+            codes=entries.codes,
+            rows=entries.rows,
+            times=snapshot.bucket_times(ordinal) if demands.members else NO_TIMES,
+            time_range=(
+                NO_LOWER if meta.min_time_us is None else meta.min_time_us,
+                NO_UPPER if meta.max_time_us is None else meta.max_time_us,
+            ),
+            places=demands.selections.place[:, ordinal],
+            word_addresses=demands.selections.addresses[ordinal],
+        )
+        if demands.ranges is None:
+            return match_pairs(rows, stored, demands.bounds, max_pairs=self._task.max_pairs)
+        ranges = demands.ranges.of_entries(node, snapshot, ordinal, entries)
+        has_keys = bool(node.step.index.keys)
+        return match_ranges(rows, stored, demands.bounds, ranges, has_keys=has_keys, max_pairs=self._task.max_pairs)
 
     def _confirmation(self, node: ProbeNode) -> Expression | None:
         """What must be evaluated because equal codes do not prove equal keys; None when they do."""
         keys = node.step.index.keys
-        if len(keys) == 1 and is_exact_type(arrow_type(keys[0].type, self._task.timezone)):
+        if not keys or (len(keys) == 1 and is_exact_type(arrow_type(keys[0].type, self._task.timezone))):
             return None
         equalities = tuple(
             Call("eq", (probe, rename_relations(stored, {ROW: member_name(node.member)})), BOOLEAN)
@@ -227,7 +238,7 @@ class ProbeOperator:
         return frame.take(idx), bits[:, idx]
 
     def _decide(self, node: ProbeNode, frame: Frame, bits: U64) -> None:
-        """Give every leg the rows it wants: to the sink, or on to the next probe."""
+        """Give every leg the rows it wants: whole ones away, the others on to the next probe."""
         emit_by_leg = {(emit.query, emit.start): emit for emit in node.emits}
         kept_by_leg: dict[LegKey, I64] = {}
         for leg, wanted_idx in zip(node.legs, rows_of_legs(bits, len(node.legs)), strict=True):
@@ -244,7 +255,7 @@ class ProbeOperator:
             if emit is None:
                 kept_by_leg[leg.query, leg.start] = idx
             elif not emit.is_answer or self._report.count(leg.query, Found(results=len(idx)), self._task.limits):
-                self._sink.add(emit, frame if len(idx) == len(frame) else frame.take(idx))
+                self._take(emit, frame if len(idx) == len(frame) else frame.take(idx))
         for child in node.children:
             self._pass_on(child, frame, kept_by_leg)
 
@@ -267,6 +278,9 @@ class ProbeOperator:
             return
         if len(wanted) < len(frame):
             frame, bits = frame.take(wanted), bits[:, wanted]
+        if not child.step.probe_keys:
+            self._send_on(Partial(child.id, np.zeros(len(frame), np.uint64), frame, bits))
+            return
         values = FrameValues(frame, self._snapshots)
         try:
             keys = hash_keys(

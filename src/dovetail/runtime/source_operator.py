@@ -49,9 +49,10 @@ def run_source(task: BatchTask, split: int, rows: Iterable[StreamRows]) -> Itera
         payload = json.dumps(meta.to_json()).encode()
         for partition in range(task.plan.placement.partition_count):
             yield Message(partition, Kind.BUCKET, payload)
-    times = json.dumps(newest_times(source.report.streams)).encode()
-    for partition in range(task.plan.placement.partition_count):
-        yield Message(partition, Kind.TIMES, times)
+    if task.plan.lone_rows or any(group.pane is not None for group in task.plan.groups):
+        payload = json.dumps(newest_times(source.report.streams)).encode()
+        for partition in range(task.plan.placement.partition_count):
+            yield Message(partition, Kind.TIMES, payload)
     yield Message(0, Kind.REPORT, source.report.to_bytes())
 
 

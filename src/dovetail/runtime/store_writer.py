@@ -115,7 +115,9 @@ class StoreWriter:
         indexes = {}
         for index in store.indexes:
             try:
-                indexes[index.id] = build_index(index, lambda c: rows.columns[c.name], rows.length, self._task.timezone)
+                indexes[index.id] = build_index(
+                    index, lambda c: rows.columns[c.name], rows.length, self._task.timezone, store.event_time
+                )
             except EvaluationError:
                 guarded = self._guarded_index(store, index, rows)
                 if guarded is not None:
@@ -130,11 +132,13 @@ class StoreWriter:
         wanted = np.ones(rows.length, np.bool_) if TRUE in selections else any_of(guards, rows.length)
         kept = rows.where(wanted)
         try:
-            found = build_index(index, lambda c: kept.columns[c.name], kept.length, self._task.timezone)
+            found = build_index(
+                index, lambda c: kept.columns[c.name], kept.length, self._task.timezone, store.event_time
+            )
         except EvaluationError as error:
             self.report.fail(queries, error)
             return None
-        return BucketIndex(found.codes, np.flatnonzero(wanted)[found.rows].astype(np.uint32))
+        return BucketIndex(found.codes, np.flatnonzero(wanted)[found.rows].astype(np.uint32), found.orders)
 
     def _write(
         self,

@@ -119,6 +119,11 @@ CLOSING_GROUPS = CaseLimits(
 GROUPS_AMONG_ROWS = CaseLimits(queries=QueryLimits(3, aggregates=0.5))
 """Groups beside queries for rows, over the same stores."""
 
+THETAS = CaseLimits(
+    max_rows=8, max_queries=5, sibling_chance=0.6, queries=QueryLimits(4, selections=False, theta_chance=0.7)
+)
+"""Joins by inequalities, bands, time and any expression, alone or beside equal keys."""
+
 
 def random_case(seed: int, limits: CaseLimits = DEFAULT_LIMITS) -> EngineCase:
     return make_case(Random(seed), limits)

@@ -12,6 +12,7 @@ from dovetail.core.clock import Clock, system_clock
 from dovetail.core.errors import SessionError
 from dovetail.engine.backfill import BackfillStatus
 from dovetail.engine.backfills import Backfills
+from dovetail.engine.control_plane import CompileText
 from dovetail.engine.engine import Engine
 from dovetail.engine.execute_statement import StatementRunner
 from dovetail.engine.fill_intermediates import FillPolicy
@@ -25,8 +26,8 @@ from dovetail.optimizer.decide import Decide
 from dovetail.query.durations import parse_duration
 from dovetail.query.stream import Stream
 from dovetail.runtime.local.run_local import run_local
-from dovetail.runtime.result_batch import answers_table
 from dovetail.stats.unit_costs import DEFAULT_UNIT_COSTS
+from dovetail.store.read_answers import current_answers
 from dovetail.store.vacuum import VacuumReport, vacuum
 from dovetail.testing.faults import Faults
 from dovetail.testing.local_history import LocalHistory
@@ -56,9 +57,13 @@ class LocalSession:
         clock: Clock = system_clock,
         history: LocalHistory | None = None,
         history_faults: Faults | None = None,
+        compile_text: CompileText | None = None,
         **options: Any,
     ) -> None:
-        """`history` outlives the session, as a source does: give the same one to the next on this checkpoint."""
+        """`history` outlives the session, as a source does: give the same one to the next on this checkpoint.
+
+        `compile_text` takes the place of the front end.
+        """
         self._faults = faults or Faults()
         self._history = history or LocalHistory()
         self._rows_per_chunk = rows_per_chunk
@@ -72,6 +77,7 @@ class LocalSession:
             # The same plans on every machine.
             units=DEFAULT_UNIT_COSTS,
             fill_policy=fill_policy,
+            compile_text=compile_text,
         )
         self.backfills = Backfills(self.engine, self._history, on_step=(history_faults or Faults()).on_step)
         self._last: tuple[dict[str, pa.Table], int] | None = None
@@ -118,8 +124,8 @@ class LocalSession:
     def results(self, name: str) -> pa.Table:
         """Of the newest query of this name, or of the query with this id."""
         query_id = self._query_ids.get(name, name)
-        output, files = self.engine.compiled(query_id).output, tuple(self.engine.results(query_id))
-        return answers_table(self.engine.root, output, files, self.engine.options.timezone)
+        query, files = self.engine.compiled(query_id), self.engine.results(query_id)
+        return current_answers(self.engine.root, query, files, self.engine.options.timezone)
 
     @property
     def progress(self) -> dict[str, Any] | None:

@@ -23,6 +23,7 @@ from dovetail.testing.random_expressions import (
     shifted_date,
     sql,
 )
+from dovetail.testing.random_thetas import ThetaMaker
 
 ALIASES = ("a", "b", "c", "d", "e")
 SECOND = 1_000_000
@@ -43,6 +44,7 @@ class QueryLimits:
     within: bool = True
     selections: bool = True
     distinct_streams: bool = False
+    theta_chance: float = 0.0
     aggregates: float = 0.0
 
 
@@ -110,6 +112,7 @@ class QueryMaker:
         self.constants = constants
         self.limits = limits
         self.expressions = ExpressionMaker(shape, constants)
+        self.thetas = ThetaMaker(shape, constants)
 
     def query(self, name: str) -> QueryCase:
         time_form = self.time_form()
@@ -235,11 +238,27 @@ class QueryMaker:
             one, other = relations[earlier], relations[later]
             if shape.random() < 0.5:
                 one, other = other, one
-            conditions += self._edge_keys(one, other)
+            conditions += self._edge(relations, one, other)
             if time_form == "hop" and one.window and other.window and shape.random() < 0.95:
                 part = shape.choice(["{} = {}"] * 8 + ["{}.start = {}.start", "{0}.start = {1}.start AND {1} = {0}"])
                 conditions.append(sql(part, one.window, other.window))
         return conditions
+
+    def _edge(self, relations: tuple[Relation, ...], one: Relation, other: Relation) -> list[SqlText]:
+        if not self.limits.theta_chance or self.shape.random() >= self.limits.theta_chance:
+            return self._edge_keys(one, other)
+        draw = self.shape.random()
+        if draw < 0.1 and one.event_time and other.event_time:
+            return [self._time_bound(self._time_of(one), self._time_of(other))]
+        condition = self.thetas.condition(one.columns, other.columns)
+        earlier = relations[: max(relations.index(one), relations.index(other))]
+        thirds = [relation for relation in earlier if relation not in (one, other)]
+        if draw < 0.25 and thirds:
+            third = self.shape.choice(thirds)
+            condition = self.thetas.over_three(one.columns, third.columns, other.columns) or condition
+        if condition is None:
+            return self._edge_keys(one, other)
+        return [condition, *(self._edge_keys(one, other) if draw > 0.65 else [])]
 
     def _edge_keys(self, one: Relation, other: Relation) -> list[SqlText]:
         pairs = [(x, y) for x in one.columns for y in other.columns if x.domain and x.domain == y.domain]
