@@ -162,7 +162,7 @@ def test_a_silent_stream_lets_rows_be_decided(tmp_path: Path) -> None:
     for step in range(1, 5):
         now[0] += 6.0
         scene.push(a=[(3, 30 + step, 20 * step)])
-    # The driver lets the stream go along after the third batch; its rows are decided with the next, and are still there.
+    # The driver lets the stream go along after the third batch: rows are decided with the next, and are still there.
     assert scene.new() == [(10, None), (31, None), (32, None)]
 
 

@@ -186,6 +186,11 @@ class JoinQuery:
         """The relations whose rows are answered if they have no partner."""
         return tuple(self.relations[place].alias for place in self.kind.lone_places)
 
+    @property
+    def padded_aliases(self) -> tuple[str, ...]:
+        """The relations whose columns are NULL in some answers because a row has no partner there."""
+        return tuple(map(self.partner_of, self.lone_aliases)) if self.kind.answers_pairs else ()
+
     def partner_of(self, alias: str) -> str:
         """The other relation of a join of two."""
         (other,) = (relation.alias for relation in self.relations if relation.alias != alias)

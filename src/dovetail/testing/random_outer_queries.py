@@ -37,7 +37,10 @@ class OuterQueryMaker(QueryMaker):
     def _partner_conditions(self, relations: tuple[Relation, Relation], form: str) -> tuple[list[SqlText], int | None]:
         """Keys, and time in a form that bounds how late partners come: windows, WITHIN or conditions."""
         one, other = relations
-        conditions = self._edge_keys(one, other) + self._residuals(relations)
+        theta = self.thetas.condition(one.columns, other.columns)
+        has_keys = theta is None or form == "IN" or self.shape.random() < 0.8
+        conditions = self._edge_keys(one, other) if has_keys or theta is None else [theta]
+        conditions += self._residuals(relations)
         if one.window and other.window:
             return [*conditions, sql("{} = {}", one.window, other.window)], None
         if one.within_us is not None and other.within_us is not None:
