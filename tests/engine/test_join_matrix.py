@@ -82,7 +82,7 @@ def test_cells_exchange_nothing_and_merge_only_their_own(tmp_path: Path) -> None
     run(session)
     merged = [meta for meta in session.engine.state.buckets if meta.level]
     assert {meta.cell.number for meta in merged if meta.cell} == {0, 1, 2, 3}
-    assert all(meta.cell is not None and meta.cell.count == 4 for meta in session.engine.state.buckets)
+    assert all(meta.cell is not None and meta.cell.total == 4 for meta in session.engine.state.buckets)
     assert "routed by join-matrix of 2 x 2 cells" in explain_plan(session.engine)
 
 

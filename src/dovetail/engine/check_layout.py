@@ -19,11 +19,11 @@ def check_checkpoint(layout: str, partitions: int, buckets: Iterable[BucketMeta]
     for meta in buckets:
         if layout == BICLIQUE and meta.cell is not None:
             raise SessionError(
-                f"this checkpoint was made with layout {MATRIX!r} and {meta.cell.count} partitions",
-                hint=f"use layout={MATRIX!r} and partitions={meta.cell.count}, or an empty checkpoint folder",
+                f"this checkpoint was made with layout {MATRIX!r} and {meta.cell.total} partitions",
+                hint=f"use layout={MATRIX!r} and partitions={meta.cell.total}, or an empty checkpoint folder",
             )
-        if layout == MATRIX and (meta.cell is None or meta.cell.count != partitions):
-            made = f"layout {BICLIQUE!r}" if meta.cell is None else f"{meta.cell.count} partitions"
+        if layout == MATRIX and (meta.cell is None or meta.cell.total != partitions):
+            made = f"layout {BICLIQUE!r}" if meta.cell is None else f"{meta.cell.total} partitions"
             raise SessionError(
                 f"this checkpoint was made with {made}, not as a join-matrix of {partitions} cells",
                 hint="start a join-matrix with an empty checkpoint folder, and keep its partitions",

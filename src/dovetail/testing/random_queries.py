@@ -336,7 +336,7 @@ class QueryMaker:
         return [self.expressions.predicate(r.columns) for r in relations if self.shape.random() < chance]
 
     def _residuals(self, relations: tuple[Relation, ...]) -> list[SqlText]:
-        if self.shape.random() > 0.22:
+        if self.shape.random() > 0.22 or len(relations) == 1:
             return []
         involved = self.shape.sample(relations, min(len(relations), self.shape.choice([2, 2, 3])))
         first, group = self.expressions.value(involved[0].columns)
