@@ -82,7 +82,7 @@ def test_cells_exchange_nothing_and_merge_only_their_own(tmp_path: Path) -> None
     run(session)
     merged = [meta for meta in session.engine.state.buckets if meta.level]
     assert {meta.cell.number for meta in merged if meta.cell} == {0, 1, 2, 3}
-    assert all(meta.cell is not None and meta.cell.count == 4 for meta in session.engine.state.buckets)
+    assert all(meta.cell is not None and meta.cell.total == 4 for meta in session.engine.state.buckets)
     assert "routed by join-matrix of 2 x 2 cells" in explain_plan(session.engine)
 
 
@@ -125,6 +125,7 @@ def test_a_batch_that_comes_again_adds_nothing(tmp_path: Path) -> None:
     [
         "SELECT a.v FROM a JOIN b ON a.k = b.k JOIN c ON b.k = c.k",
         "SELECT x.v FROM a x JOIN a y ON x.k = y.k",
+        "SELECT a.v FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.k = a.k)",
     ],
 )
 def test_other_queries_are_refused(tmp_path: Path, sql: str) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dovetail.core.errors import QueryError, SessionError
 from dovetail.engine.options import BICLIQUE, MATRIX
 from dovetail.optimizer.live_query import store_of
+from dovetail.query.join_kind import JoinKind
 from dovetail.query.join_query import JoinQuery
 from dovetail.store.bucket_file import BucketMeta
 
@@ -18,11 +19,11 @@ def check_checkpoint(layout: str, partitions: int, buckets: Iterable[BucketMeta]
     for meta in buckets:
         if layout == BICLIQUE and meta.cell is not None:
             raise SessionError(
-                f"this checkpoint was made with layout {MATRIX!r} and {meta.cell.count} partitions",
-                hint=f"use layout={MATRIX!r} and partitions={meta.cell.count}, or an empty checkpoint folder",
+                f"this checkpoint was made with layout {MATRIX!r} and {meta.cell.total} partitions",
+                hint=f"use layout={MATRIX!r} and partitions={meta.cell.total}, or an empty checkpoint folder",
             )
-        if layout == MATRIX and (meta.cell is None or meta.cell.count != partitions):
-            made = f"layout {BICLIQUE!r}" if meta.cell is None else f"{meta.cell.count} partitions"
+        if layout == MATRIX and (meta.cell is None or meta.cell.total != partitions):
+            made = f"layout {BICLIQUE!r}" if meta.cell is None else f"{meta.cell.total} partitions"
             raise SessionError(
                 f"this checkpoint was made with {made}, not as a join-matrix of {partitions} cells",
                 hint="start a join-matrix with an empty checkpoint folder, and keep its partitions",
@@ -32,9 +33,11 @@ def check_checkpoint(layout: str, partitions: int, buckets: Iterable[BucketMeta]
 def check_query(query: JoinQuery, others: Iterable[JoinQuery], buckets: Iterable[BucketMeta]) -> None:
     """A matrix has two sides, and every row lies where its side says."""
     pair = {store_of(relation) for relation in query.relations}
-    if len(query.relations) != 2 or len(pair) != 2 or query.aggregation is not None:
+    is_plain = query.aggregation is None and query.kind is JoinKind.INNER
+    if len(query.relations) != 2 or len(pair) != 2 or not is_plain:
         raise QueryError(
-            "a join-matrix joins rows of two different streams, without groups or aggregates, and this query does more",
+            "a join-matrix answers pairs of rows of two different streams, without groups or aggregates, and no rows"
+            " without a partner; this query does more",
             hint=_HINT,
         )
     known = {store_of(relation) for other in others for relation in other.relations} | {meta.store for meta in buckets}

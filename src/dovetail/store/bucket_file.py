@@ -36,10 +36,10 @@ _RESTORE_HINT = "restore the file from a backup of the checkpoint, or start anew
 
 
 class MatrixCell(NamedTuple):
-    """Cell `number` of a join-matrix of `count` cells; a row lies in several of them, and this is its n-th `copy`."""
+    """Cell `number` of a join-matrix of `total` cells; a row lies in several of them, and this is its n-th `copy`."""
 
     number: int
-    count: int
+    total: int
     copy: int
 
 
