@@ -30,6 +30,8 @@ TEXTS = [
     "SELECT p.w.start FROM (SELECT k, window(ts, '4 seconds') AS w FROM a WHERE ok) p JOIN b ON p.k = b.k WITHIN 1 DAY",
     "SELECT CAST(a.price AS DECIMAL(12, 3)) c, -a.x % 7 + 1e2 AS e FROM a JOIN b USING (k) WHERE a.x IN (1, NULL, 3)",
     "SELECT a.dt + 1 AS t, a.ts - b.ts < INTERVAL '1 02:03:04' DAY TO SECOND AS q FROM a JOIN b ON a.k <=> b.k",
+    "SELECT a.x + 1 AS y, COUNT(*), SUM(b.price) / MAX(b.x) AS r FROM a JOIN b ON a.k = b.k GROUP BY y HAVING r > 1.5",
+    "SELECT DISTINCT window.start, COUNT(DISTINCT x, s) FROM a WHERE ok GROUP BY window(ts, '4 seconds'), k",
 ]
 WORDS = re.compile(r"'[^']*'|\w+|\S")
 SPARE = [
@@ -50,7 +52,27 @@ SPARE = [
     "''",
     "window",
 ]
-SPARE += ["AS", "JOIN", "ON", "::", "[", "IS", "BETWEEN", "LIKE", "`", "5 SECONDS", "OVER ()", "WHERE", "--", "/*", ";"]
+SPARE += [
+    "AS",
+    "JOIN",
+    "ON",
+    "::",
+    "[",
+    "IS",
+    "BETWEEN",
+    "LIKE",
+    "`",
+    "5 SECONDS",
+    "OVER ()",
+    "WHERE",
+    "GROUP BY",
+    "HAVING",
+    "SUM(",
+    "DISTINCT",
+    "--",
+    "/*",
+    ";",
+]
 
 
 @st.composite

@@ -27,6 +27,24 @@ TEXTS = [
        FROM (SELECT k, window(ts, '4 seconds', '2 seconds') AS w FROM a) p
        JOIN (SELECT k, window(ts, '4 seconds', '2 seconds') AS w FROM b) q ON p.w = q.w
        JOIN (SELECT k, window(ts, '1 minute') FROM c) r ON r.k = q.k""",
+    "SELECT x, s FROM a WHERE ok",
+    "SELECT COUNT(*), COUNT(1), COUNT(x), COUNT(x, s), COUNT(DISTINCT x), COUNT(DISTINCT x, s) FROM a",
+    "SELECT SUM(x), sum(big), SUM(f), SUM(d), SUM(price), SUM(x * 2), SUM(price * price), SUM(price + x) FROM a",
+    "SELECT AVG(x), avg(f), AVG(d), AVG(price), mean(x), AVG(price * price * price * price * price) FROM a",
+    "SELECT SUM(CAST(price AS DECIMAL(38, 10))) AS s, AVG(CAST(price AS DECIMAL(38, 10))) AS a FROM a",
+    "SELECT SUM(CAST(price AS DECIMAL(38, 37))) AS s, AVG(CAST(price AS DECIMAL(38, 37))) AS a FROM a",
+    "SELECT MIN(x), MAX(s), MIN(dt), MAX(ts), MIN(ok), MAX(price), MIN(f), approx_count_distinct(s) FROM a",
+    f"SELECT a.k, a.x + 1, COUNT(*) AS n, SUM(b.big) / COUNT(*), SUM(a.x) + 1 {JOIN} GROUP BY a.k, a.x + 1",
+    f"SELECT a.x + 1 AS y, (a.x + 1) * 2 AS z {JOIN} GROUP BY y HAVING COUNT(*) > 5 AND y > 1 AND MAX(b.d) < 3.5",
+    f"SELECT a.s, CASE WHEN COUNT(*) > 1 THEN MAX(a.price) ELSE SUM(b.x) END AS c {JOIN} GROUP BY 1 HAVING c > 2",
+    "SELECT window.start, window.end, window, COUNT(*) FROM a GROUP BY window(ts, '10 seconds', '5 seconds')",
+    "SELECT window(ts, '10 seconds'), window(ts, '10 seconds').start AS s FROM a GROUP BY window(ts, '10 seconds')",
+    "SELECT window(ts, '10 seconds') AS w, k, SUM(x) FROM a GROUP BY w, k",
+    "SELECT d.w, d.w.start, w.end, COUNT(*) FROM (SELECT window(ts, '4 seconds') AS w FROM a) d GROUP BY d.w",
+    "SELECT d.w.end, SUM(k) FROM (SELECT k, window(ts, '4 seconds') AS w FROM a) d GROUP BY w.end",
+    "SELECT window.start, k FROM (SELECT k, window(ts, '4 seconds') FROM a) d GROUP BY window, k HAVING k > 1",
+    f"SELECT DISTINCT a.x, a.s, b.ts, a.x + b.x {JOIN}",
+    "SELECT DISTINCT * FROM a JOIN b USING (k)",
 ]
 
 

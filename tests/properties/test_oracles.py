@@ -8,7 +8,7 @@ import pytest
 
 from dovetail.frontend.compile_sql import compile_sql
 from dovetail.testing.asserts import assert_same_answers
-from dovetail.testing.generators import random_case
+from dovetail.testing.generators import CLOSING_GROUPS, GROUPS, CaseLimits, random_case
 from dovetail.testing.oracle import DuckDbOracle, NestedLoopOracle
 
 CASE_COUNT = int(os.environ.get("DOVETAIL_CASES", "600")) // 5
@@ -29,3 +29,17 @@ def test_nested_loops_over_the_bound_query_agree_with_duckdb_on_its_text(chunk: 
             assert_same_answers(
                 by_loops.answers(bound, 0, batch_count), by_duckdb.answers(query.duckdb_sql, 0, batch_count), about
             )
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+@pytest.mark.parametrize("limits", [GROUPS, CLOSING_GROUPS], ids=["groups", "closing_groups"])
+def test_groups_of_nested_loops_agree_with_duckdb(limits: CaseLimits, chunk: int) -> None:
+    for seed in range(FIRST_SEED + chunk, FIRST_SEED + CASE_COUNT, CHUNKS):
+        case = random_case(seed, limits)
+        by_loops, by_duckdb = NestedLoopOracle(case), DuckDbOracle(case)
+        streams = {stream.name: stream.stream for stream in case.streams}
+        for query in case.queries:
+            bound = compile_sql(query.sql, streams)
+            for until in (1, len(case.batches)):
+                about = f"seed {seed}, {query.name} before batch {until}: {query.sql}\n{query.duckdb_sql}"
+                assert_same_answers(by_loops.groups(bound, 0, 0, until), by_duckdb.groups(query, bound, until), about)

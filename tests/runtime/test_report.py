@@ -14,6 +14,7 @@ from dovetail.runtime.report import (
     StepCount,
     StreamCount,
     TaskReport,
+    UnitWork,
     count_keys,
 )
 from dovetail.store.bucket_file import BucketMeta
@@ -25,7 +26,8 @@ BUCKET = BucketMeta("s", "p", 0, 3, 1, 1, 9, 8, 7, None, 5, ("k",), ("v > 1",), 
 def test_a_report_survives_the_way_to_the_driver() -> None:
     report = TaskReport(
         streams=[StreamCount("a", 3, 1, None)],
-        steps=[StepCount("a#1", 1, 2, 3)],
+        steps=[StepCount("a#1", 1, 2, 3, copies=4)],
+        work=[UnitWork(1, 2, 3, 4, 0.5)],
         selections=[SelectionCount("a", "v > 1", 9, 4)],
         query_sets=[QuerySets("a", 9, 8, [2], "7f01")],
         keys=[count_keys("a", "[k]", np.array([1, 1, 1 << 63], np.uint64), 2)],

@@ -54,7 +54,7 @@ class UnsupportedSql(SqlError):
 
 
 class CrossProduct(SqlError):
-    """Relations that no equality connects."""
+    """Relations that no condition connects."""
 
 
 class QueryError(DovetailError):

@@ -230,9 +230,9 @@ class PlanDescriber:
         )
 
     def _match(self, node: ProbeNode, path: tuple[str, ...]) -> Estimate | None:
-        """How probable it is that two rows meet there; nobody counts that of rows of intermediates."""
+        """How probable it is that two rows meet there by their keys; nobody counts that of rows of intermediates."""
         streams = self.stream_by_store
-        if not {*path, node.step.target} <= set(streams):
+        if not node.step.index.keys or not {*path, node.step.target} <= set(streams):
             return None
         return self.stats.match(edge_of_step(node, [streams[store] for store in path], streams[node.step.target]))
 

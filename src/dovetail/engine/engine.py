@@ -599,6 +599,7 @@ def read_messages(messages: list[Message]) -> tuple[TaskReport, list[BucketMeta]
         whole.query_sets += report.query_sets
         whole.keys += report.keys
         whole.steps += report.steps
+        whole.work += report.work
         whole.samples += report.samples
         whole.results += report.results
         whole.failures += report.failures

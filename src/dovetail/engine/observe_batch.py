@@ -208,9 +208,11 @@ def _step_tallies(batch: Batch) -> Iterator[tuple[Figure, Tally]]:
             counts = counts_by_node.get(node.id, [])
             if not counts:
                 continue
-            matched, probed = sum(c.matched_rows for c in counts), sum(c.probe_rows for c in counts)
+            matched, probed = sum(c.matched_rows for c in counts), sum(c.probe_rows / c.copies for c in counts)
             yield Figure(Kind.STEP, (node.id,)), Tally(matched, probed)
-            if {*path, node.step.target} <= set(stream_by_store):
+            # Where ranges narrow the search, nobody knows how many pairs have equal keys.
+            is_by_keys_alone = bool(node.step.index.keys) and node.step.index.order is None
+            if is_by_keys_alone and {*path, node.step.target} <= set(stream_by_store):
                 kind = Kind.MATCH if node.member == 1 else Kind.MATCH_AFTER_JOIN
                 edge = edge_of_step(node, [stream_by_store[store] for store in path], stream_by_store[node.step.target])
                 yield Figure(kind, (edge,)), _match_tally(batch, tree, node, counts)
@@ -239,11 +241,12 @@ def edge_of_step(node: ProbeNode, member_streams: list[str], target_stream: str)
 
 def _match_tally(batch: Batch, tree: ProbeTree, node: ProbeNode, counts: list[StepCount]) -> Tally:
     near = sum(count.near_rows for count in counts)
-    wanted = float(sum(count.wanted_rows for count in counts))
+    wanted = float(sum(count.wanted_rows / count.copies for count in counts))
     new = batch.written_by_store.get(tree.start, [])
     if node.member == 1:
         # Rows with a NULL in their key never probed, but they are rows that do not match.
-        wanted *= max(sum(meta.rows for meta in new) / sum(count.probe_rows for count in counts), 1.0)
+        probed = sum(count.probe_rows / count.copies for count in counts)
+        wanted *= max(sum(meta.rows for meta in new) / probed, 1.0)
     first_batch = min(batch.complete_from[leg.query] for leg in node.legs)
     is_up_to_now = node.step.visibility is Visibility.UP_TO_NOW
     lower_us, upper_us = _loosest_bounds(node)

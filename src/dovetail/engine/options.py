@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 from typing import Any
 
 from dovetail.core.errors import SessionError
+from dovetail.plan.routing import HASH, RANDOM, Routing
 from dovetail.query.durations import DurationError, parse_duration
 from dovetail.stats.catalog import StatsCatalog
 
 MAX_KEY_GROUPS = 1 << 15
 OPTIMIZERS = ("greedy", "joint")
 KEEPING = ("never", "by cost", "always")
+ROUTINGS = ("auto", "hash", "random", "contrand")
 LIMITS = {
     "storage_budget": "a number of bytes",
     "max_results_per_batch": "a number of results",
@@ -34,6 +37,8 @@ class EngineOptions:
     `max_results_per_batch` and `max_pairs_per_batch`: what a query may find that chooses nothing itself (limits.md).
     `max_query_bytes` and `max_query_cost_ms` refuse queries of which more is expected; a query that comes to keep more
     bytes all the same is quarantined.
+    `routing`: how the rows of an index are spread over partitions; «auto» by predicate and skew, else the same for all
+    keyed ones, «contrand» with `routing_subgroups` (None: about as many subgroups as partitions in each).
     After a batch of fewer than `small_batch_rows` rows and little work the next runs as one task: stages would cost
     more.
     """
@@ -48,6 +53,8 @@ class EngineOptions:
     keep_intermediates: str = "never"
     replan: bool = True
     plan_in_background: bool = True
+    routing: str = "auto"
+    routing_subgroups: int | None = None
     timezone: str = "UTC"
     storage_budget: int | None = None
     idle_timeout: str | None = None
@@ -76,11 +83,25 @@ class EngineOptions:
             )
         _check_one_of("replan", self.replan, (True, False))
         _check_one_of("plan_in_background", self.plan_in_background, (True, False))
+        _check_one_of("routing", self.routing, ROUTINGS)
+        if self.routing_subgroups is not None:
+            _check_whole("routing_subgroups", self.routing_subgroups, 1)
+            if self.routing != "contrand":
+                raise SessionError(
+                    f"routing_subgroups is given, and routing is {self.routing!r}", hint="use routing='contrand'"
+                )
         if self.merge_fanout < 2:
             raise SessionError(f"merge_fanout is {self.merge_fanout}", hint="use 2 or more")
         for name in LIMITS:
             _check_limit(name, getattr(self, name))
         _ = self.idle_timeout_s
+
+    @property
+    def fixed_routing(self) -> Routing | None:
+        """How keyed indexes are routed; None if skew decides."""
+        if self.routing == "contrand":
+            return Routing(subgroups=self.routing_subgroups or math.isqrt(self.partitions))
+        return {"auto": None, "hash": HASH, "random": RANDOM}[self.routing]
 
     @property
     def idle_timeout_s(self) -> float | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from dovetail.engine.fill_intermediates import FillPolicy, settle_and_fill
 from dovetail.engine.joint_planner import JointPlanner
@@ -15,6 +16,15 @@ from dovetail.engine.options import EngineOptions
 from dovetail.engine.plan_history import PlanChange, PlanHistory
 from dovetail.engine.replan_reasons import replan_reasons
 from dovetail.engine.state import EngineState
+from dovetail.optimizer.choose_routing import (
+    ChosenRouting,
+    RoutingPolicy,
+    choose_routings,
+    fixed_routing,
+    keep_routings,
+    routing_changes,
+    unusual,
+)
 from dovetail.optimizer.decide import Decide, Decisions, greedy, keep_intermediates
 from dovetail.optimizer.live_query import LiveQuery
 from dovetail.optimizer.plan_queries import orders_taken, plan_queries
@@ -29,7 +39,7 @@ from dovetail.stats.unit_costs import UnitCosts
 class Planned:
     """A plan and what it was made of: the same queries, decisions, orders and statistics give the same plan.
 
-    `orders` are all that the plan takes, those included that nobody decided.
+    `orders` are all that the plan takes, those included that nobody decided; `routings` those of all indexes.
     """
 
     plan: SharedPlan
@@ -38,6 +48,7 @@ class Planned:
     stats: StatsCatalog
     orders: Orders
     reasons: tuple[str, ...] = ()
+    routings: tuple[ChosenRouting, ...] = ()
 
 
 class Planner:
@@ -78,18 +89,37 @@ class Planner:
         settled, state = settle_and_fill(decisions.intermediates, queries, streams, state, now, self._fill_policy)
         decisions = replace(decisions, intermediates=settled)
         running = self._running
-        is_known = running is not None and (running.queries, running.decisions) == (queries, decisions)
-        if running is not None and is_known and running.stats is stats:
-            return state, running
+        is_known = (
+            running is not None
+            and (running.queries, running.decisions) == (queries, decisions)
+            and running.stats is stats
+        )
         epoch = state.epoch if is_resumed and state.epoch else state.epoch + 1
-        placement = even_placement(self._options.key_groups, self._options.partitions)
-        orders = self._orders(queries, streams, stats, decisions)
-        plan = plan_queries(queries, streams, placement, epoch=epoch, stats=stats, decisions=decisions, orders=orders)
+        if running is not None and is_known:
+            plan, orders = running.plan, running.orders
+        else:
+            placement = even_placement(self._options.key_groups, self._options.partitions)
+            orders = self._orders(queries, streams, stats, decisions)
+            plan = plan_queries(
+                queries, streams, placement, epoch=epoch, stats=stats, decisions=decisions, orders=orders
+            )
+        choose = decisions.routing or self._routing_policy
+        routings = choose(plan, now, () if running is None else running.routings)
+        if running is not None and is_known and routings == running.routings:
+            return state, running
+        plan = replace(plan, epoch=epoch, routings=unusual(plan, routings))
         if running is not None and replace(plan, epoch=running.plan.epoch) == running.plan:
             # Other figures, the same plan: nobody needs to hear of it.
-            return state, Planned(running.plan, queries, decisions, stats, orders)
-        reasons = () if running is None else (*_differences(running, queries, decisions), *self._moved)
-        return replace(state, epoch=epoch), Planned(plan, queries, decisions, stats, orders, reasons)
+            return state, Planned(running.plan, queries, decisions, stats, orders, (), routings)
+        reasons = () if running is None else (*_differences(running, queries, decisions, routings), *self._moved)
+        return replace(state, epoch=epoch), Planned(plan, queries, decisions, stats, orders, reasons, routings)
+
+    @cached_property
+    def _routing_policy(self) -> RoutingPolicy:
+        routing = self._options.fixed_routing
+        if routing is not None:
+            return fixed_routing(routing)
+        return choose_routings if self._options.replan else keep_routings
 
     def for_preview(self) -> Planner:
         """One that plans as this one would now, and of which this one never hears."""
@@ -150,7 +180,12 @@ def _is_same_but_orders(one: Decisions, other: Decisions) -> bool:
     return (one.intermediates, one.rank_order) == (other.intermediates, other.rank_order)
 
 
-def _differences(running: Planned, queries: tuple[LiveQuery, ...], decisions: Decisions) -> list[str]:
+def _differences(
+    running: Planned,
+    queries: tuple[LiveQuery, ...],
+    decisions: Decisions,
+    routings: tuple[ChosenRouting, ...],
+) -> list[str]:
     before, now = ({live.id: live.name for live in each} for each in (running.queries, queries))
     reasons = [f"query {now[query]} was created" for query in now if query not in before]
     reasons += [f"query {before[query]} ended" for query in before if query not in now]
@@ -162,7 +197,7 @@ def _differences(running: Planned, queries: tuple[LiveQuery, ...], decisions: De
         f"new {start} of {now.get(query, query)} may probe {store}"
         for store, query, start in sorted(ready_now - ready_before)
     ]
-    return reasons
+    return reasons + routing_changes(running.routings, routings)
 
 
 def _ready(decisions: Decisions) -> set[tuple[str, str, str]]:

@@ -9,7 +9,7 @@ from typing import Any
 from dovetail.engine.state import EngineState
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.query.stream import Stream
-from dovetail.runtime.report import StepCount, StreamCount, TaskReport
+from dovetail.runtime.report import StepCount, StreamCount, TaskReport, UnitWork
 from dovetail.stats.catalog import MATCH_KINDS, StatsCatalog
 from dovetail.stats.estimate import Estimate
 
@@ -54,6 +54,7 @@ def make_progress(
         ],
         "stores": _store_entries(state, plan, name_by_query),
         "hops": _hop_entries(plan, report.steps, name_by_query),
+        "work": _work_entry(plan, report.work),
         "statistics": _statistics_entry(streams, stats),
     }
 
@@ -119,6 +120,22 @@ def _hop_entries(plan: SharedPlan, steps: list[StepCount], name_by_query: Mappin
                 }
             )
     return entries
+
+
+def _work_entry(plan: SharedPlan, work: list[UnitWork]) -> dict[str, Any]:
+    """By partition, over all hops; a partition's work is the rows that probe in it plus the pairs that they find."""
+    partitions = [
+        {
+            "partition": partition,
+            "probedRows": sum(each.probed_rows for each in work if each.partition == partition),
+            "pairs": sum(each.pairs for each in work if each.partition == partition),
+            "seconds": sum(each.seconds for each in work if each.partition == partition),
+        }
+        for partition in range(plan.placement.partition_count)
+    ]
+    amounts = [entry["probedRows"] + entry["pairs"] for entry in partitions]
+    mean = sum(amounts) / len(amounts)
+    return {"partitions": partitions, "slowestOverMean": max(amounts) / mean if mean else 1.0}
 
 
 def _statistics_entry(streams: Mapping[str, Stream], stats: StatsCatalog) -> dict[str, Any]:

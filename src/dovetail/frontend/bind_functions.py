@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from dovetail.core.errors import TypeMismatch, UnknownName
+from dovetail.frontend.aggregate_functions import AGGREGATES
 from dovetail.frontend.bind_names import close_matches
 from dovetail.frontend.bind_predicates import bind_strings, compare_expressions
 from dovetail.frontend.coerce import cast_to
@@ -96,11 +97,12 @@ def _function(binder: NodeBinder, node: exp.Expr) -> Expression:
         raise refuse("a quoted function name", binder.source.where(node), "write the name without quotes")
     name = node.this.lower()
     if name == "window":
-        hint = "use it in a derived table, (SELECT *, window(ts, '4 seconds') AS w FROM stream), and join on w"
+        hint = "group by it, or join on w of derived tables (SELECT *, window(ts, '4 seconds') AS w FROM stream)"
         raise refuse("window() here", binder.source.where(node), hint)
     if name not in FUNCTIONS:
         if name in HINT_BY_FUNCTION:
-            raise refuse(f"{name}()", binder.source.where(node), HINT_BY_FUNCTION[name])
+            what = f"{name}() here" if name in AGGREGATES else f"{name}()"
+            raise refuse(what, binder.source.where(node), HINT_BY_FUNCTION[name])
         what = f"unknown function {name!r}"
         raise UnknownName(what, where=binder.source.where(node), hint=close_matches(name, FUNCTIONS))
     return call_function(binder, node, name, [binder.bind(arg) for arg in node.args["expressions"]])

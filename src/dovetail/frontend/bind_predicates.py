@@ -78,6 +78,8 @@ def _between(binder: NodeBinder, node: exp.Expr) -> Expression:
 def _in(binder: NodeBinder, node: exp.Expr) -> Expression:
     binder.consume(node, "this", "expressions")
     value = binder.operand(node)
+    if not node.args.get("expressions"):
+        raise refuse("IN without a list", binder.source.where(node), "write IN (value, ...)")
     items = [binder.bind(item) for item in node.args["expressions"]]
     if value.type == WINDOW or any(item.type == WINDOW for item in items):
         raise TypeMismatch("a window in IN", where=binder.source.where(node), hint="compare w.start and w.end")

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from dovetail.core.errors import QueryError, SqlError, TypeMismatch, UnsupportedSql
+from dovetail.core.errors import QueryError, SqlError, UnsupportedSql
 from dovetail.frontend.bind_expressions import ExpressionBinder
 from dovetail.frontend.bind_names import (
     BoundRelation,
@@ -17,11 +17,11 @@ from dovetail.frontend.bind_names import (
     relation_of_stream,
     scope_of,
 )
+from dovetail.frontend.bind_window import bind_window, window_call
 from dovetail.frontend.output_names import name_of
 from dovetail.frontend.parse_sql import WITHIN_KEY
 from dovetail.frontend.source_text import SourceText
 from dovetail.frontend.unsupported import refuse, refuse_leftovers, refuse_node
-from dovetail.query.durations import DurationError, parse_duration
 from dovetail.query.expression import Call, Column, Expression, all_of, conjuncts_of, rename_relations
 from dovetail.query.join_query import WINDOW_END, WINDOW_START, HopWindow
 from dovetail.query.stream import Stream
@@ -86,7 +86,7 @@ class RelationBinder:
         hop_window = inner.hop_window
         columns: list[VisibleColumn] = []
         for item in select.expressions:
-            window = self._window_of(item)
+            window = window_call(item.this if isinstance(item, exp.Alias) else item)
             if window is not None:
                 if hop_window is not None:
                     raise refuse("a second window()", self.source.where(item), "use one window() per derived table")
@@ -119,45 +119,18 @@ class RelationBinder:
                 hint="rename one with AS",
             )
 
-    def _window_of(self, item: exp.Expr) -> exp.Anonymous | None:
-        call = item.this if isinstance(item, exp.Alias) else item
-        if not isinstance(call, exp.Anonymous):
-            return None
-        return call if str(call.this).lower() == "window" else None
-
     def _bind_window(
         self, call: exp.Anonymous, item: exp.Expr, binder: ExpressionBinder, inner: BoundRelation
     ) -> tuple[HopWindow, VisibleColumn]:
-        where = self.source.where(call)
-        args = call.args["expressions"]
-        if not 2 <= len(args) <= 4:
-            raise UnsupportedSql("window() takes 2 to 4 arguments", where=where, hint="window(ts, '4 seconds')")
-        time = binder.bind(args[0])
-        if not isinstance(time, Column) or time.name in (WINDOW_START, WINDOW_END):
-            hint = "use a timestamp column of the stream itself, computed before create_stream if need be"
-            raise refuse("window() over an expression", where, hint)
-        if not time.type.is_time:
-            raise TypeMismatch(f"window() over a {time.type}", where=where, hint="use a timestamp column")
-        size, *rest = (self._duration(arg) for arg in args[1:])
-        slide, offset = (*rest, *(size, 0)[len(rest) :])
+        read = bind_window(call, binder)
         try:
-            hop_window = HopWindow(time.name, size, slide, offset)
+            hop_window = HopWindow(read.time.name, read.size_us, read.slide_us, read.offset_us)
         except QueryError as error:
+            where = self.source.where(call)
             raise UnsupportedSql(str(error), where=where, hint="window(ts, size, slide, offset)") from None
-        fields = tuple(Column(inner.alias, name, time.type) for name in (WINDOW_START, WINDOW_END))
+        fields = tuple(Column(inner.alias, name, read.time.type) for name in (WINDOW_START, WINDOW_END))
         name = item.alias if isinstance(item, exp.Alias) else "window"
         return hop_window, VisibleColumn(name, Call("struct", fields, WINDOW))
-
-    def _duration(self, node: exp.Expr) -> int:
-        where = self.source.where(node)
-        if isinstance(node, exp.Interval):
-            return int(node.this.this)
-        if not isinstance(node, exp.Literal) or not node.args.get("is_string"):
-            raise UnsupportedSql("window() takes constant durations", where=where, hint="write '4 seconds'")
-        try:
-            return parse_duration(node.this)
-        except DurationError as error:
-            raise UnsupportedSql(str(error), where=where, hint=error.hint) from None
 
 
 def select_item(item: exp.Expr, binder: ExpressionBinder) -> tuple[VisibleColumn, ...]:

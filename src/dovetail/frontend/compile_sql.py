@@ -7,18 +7,21 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from dovetail.frontend.bind_expressions import ExpressionBinder, compare_expressions
+from dovetail.frontend.bind_groups import GroupBinder, distinct_rows, is_aggregation
 from dovetail.frontend.bind_names import BoundRelation, Scope, scope_of
 from dovetail.frontend.bind_relations import RelationBinder, select_item
+from dovetail.frontend.closing_windows import with_closing_window
 from dovetail.frontend.parse_sql import WITHIN_KEY, parse_sql
 from dovetail.frontend.source_text import SourceText
 from dovetail.frontend.to_join_query import check_relation_count, to_join_query
 from dovetail.frontend.unsupported import HINT_BY_JOIN, refuse, refuse_leftovers
+from dovetail.query.aggregation import Aggregation
 from dovetail.query.expression import Call, Expression, conjuncts_of
 from dovetail.query.join_query import JoinQuery, OutputColumn
 from dovetail.query.stream import Stream
 from dovetail.query.types import TIMESTAMP_NTZ, WINDOW
 
-_SELECT_PARTS = ("expressions", "from_", "joins", "where")
+_SELECT_PARTS = ("expressions", "from_", "joins", "where", "group", "having", "distinct")
 _JOIN_PARTS = ("this", "on", "using", "kind", "side", "method")
 
 _HINT_BY_OUTPUT_TYPE = {
@@ -61,18 +64,56 @@ class _QueryReader:
         if where is not None:
             refuse_leftovers(where, ("this",), self.source)
             self._add_condition(where.this)
-        output = [column for item in select.expressions for column in self._output_columns(item)]
+        output, aggregation = self._output(select)
         within_us = select.meta.get(WITHIN_KEY)
-        return to_join_query(self.scope, self.conditions, output, within_us=within_us, timezone=self.timezone)
+        self._refuse_lonely_within(within_us)
+        query = to_join_query(
+            self.scope, self.conditions, output, aggregation, within_us=within_us, timezone=self.timezone
+        )
+        place = select.args.get("group") or select
+        is_distinct = select.args.get("distinct") is not None
+        return with_closing_window(query, self.scope, self.source.where(place), is_distinct=is_distinct)
 
-    def _output_columns(self, item: exp.Expr) -> list[OutputColumn]:
-        columns = select_item(item, ExpressionBinder(self.scope, self.timezone))
+    def _output(self, select: exp.Select) -> tuple[list[OutputColumn], Aggregation | None]:
+        distinct = select.args.get("distinct")
+        if distinct is not None:
+            refuse_leftovers(distinct, (), self.source)
+        if is_aggregation(select):
+            if distinct is not None:
+                hint = "leave DISTINCT out: with all keys in SELECT the groups are distinct"
+                raise refuse("DISTINCT beside aggregates or GROUP BY", self.source.where(select), hint)
+            return self._groups(select)
+        binder = ExpressionBinder(self.scope, self.timezone)
+        output = [column for item in select.expressions for column in self._output_columns(item, binder)]
+        return distinct_rows(output, self.scope, select) if distinct is not None else (output, None)
+
+    def _groups(self, select: exp.Select) -> tuple[list[OutputColumn], Aggregation]:
+        binder = GroupBinder(self.scope, self.timezone)
+        binder.group_by(select)
+        output: list[OutputColumn] = []
+        aliases = {}
+        for item in select.expressions:
+            if isinstance(item.this if isinstance(item, exp.Column) else item, exp.Star):
+                raise refuse("* in the SELECT of groups", self.source.where(item), "name the grouped columns")
+            output += self._output_columns(item, binder)
+            if isinstance(item, exp.Alias):
+                aliases[item.alias.lower()] = output[-1].expression
+        binder.aliases = aliases
+        return output, binder.aggregation(select)
+
+    def _output_columns(self, item: exp.Expr, binder: ExpressionBinder) -> list[OutputColumn]:
+        columns = select_item(item, binder)
         for column in columns:
             hint = _HINT_BY_OUTPUT_TYPE.get(_kind_of(column.expression))
             if hint is not None:
                 what = f"an output column of type {column.expression.type}"
                 raise refuse(what, self.source.where(item), hint)
         return [OutputColumn(column.name, column.expression) for column in columns]
+
+    def _refuse_lonely_within(self, within_us: int | None) -> None:
+        is_used = within_us is not None or any(relation.within_us is not None for relation in self.scope.relations)
+        if is_used and len(self.scope.relations) == 1:
+            raise refuse("WITHIN over one relation", self.source.where(0), "leave it out: it compares two relations")
 
     def _add_relation(self, node: exp.Expr) -> None:
         self.scope = self.scope.with_relation(self._bind_relation(node), self.source.where(node))

@@ -9,6 +9,8 @@ from __future__ import annotations
 from sqlglot import exp
 
 from dovetail.core.errors import UnsupportedSql
+from dovetail.frontend.aggregate_functions import AGGREGATES
+from dovetail.frontend.bind_window import window_call
 from dovetail.frontend.source_text import SourceText
 from dovetail.query.expression import Call, Expression, walk
 
@@ -34,7 +36,7 @@ _PLAIN_FUNCTIONS_TEXT = """
     year quarter month day hour minute second dayofweek dayofyear weekofyear weekday mod pmod sign
     left right reverse repeat instr date_add date_sub datediff to_date isnan
 """
-_PLAIN_FUNCTIONS = frozenset(_PLAIN_FUNCTIONS_TEXT.split())
+_PLAIN_FUNCTIONS = frozenset((*_PLAIN_FUNCTIONS_TEXT.split(), *AGGREGATES))
 # Spark prints arithmetic with dates and times as other functions than the operators written.
 _TIME_ARITHMETIC = ("time_add", "time_diff", "date_add", "date_sub")
 
@@ -53,6 +55,8 @@ def name_of(node: exp.Expr, bound: Expression, source: SourceText) -> str:
 def _top_name(node: exp.Expr) -> str | None:
     if isinstance(node, exp.Paren):
         return _top_name(node.this)
+    if window_call(node) is not None:
+        return "window"
     if isinstance(node, exp.Cast) and isinstance(node.this, exp.Column):
         return node.this.name
     return node.name if isinstance(node, exp.Column) else _printed(node)
@@ -77,9 +81,17 @@ def _printed(node: exp.Expr) -> str | None:
         inner = _printed(node.this)
         name = inner and f"(NOT {inner})"
     elif isinstance(node, exp.Anonymous) and str(node.this).lower() in _PLAIN_FUNCTIONS:
-        parts = [_printed(arg) for arg in node.expressions]
-        name = None if None in parts else f"{str(node.this).lower()}({', '.join(filter(None, parts))})"
+        name = _printed_call(node)
     return name
+
+
+def _printed_call(node: exp.Anonymous) -> str | None:
+    function, args, prefix = str(node.this).lower(), node.expressions, ""
+    if args and isinstance(args[0], exp.Distinct):
+        args, prefix = args[0].expressions, "DISTINCT "
+    # Spark reads COUNT(*) as COUNT(1).
+    parts = ["1" if isinstance(arg, exp.Star) else _printed(arg) for arg in args]
+    return None if None in parts else f"{function}({prefix}{', '.join(filter(None, parts))})"
 
 
 def _printed_literal(node: exp.Literal) -> str | None:

@@ -5,6 +5,7 @@ Deviations from sqlglot's Spark dialect, each because the default would lose or 
   - `||` binds like `+` and `-`, as in Spark's grammar;
   - CAST is CAST (sqlglot reads Spark's as TRY_CAST, which holds without ANSI mode only);
   - intervals become one number of microseconds;
+  - `window` is a name like any other, also right after GROUP BY;
   - `WITHIN 10 SECONDS` after a relation or at the end of the query is read here and nowhere else.
 """
 
@@ -156,7 +157,7 @@ def parse_sql(text: str) -> exp.Select:
     """The one SELECT that `text` is, each node stamped with its offset."""
     source = SourceText(text)
     try:
-        tokens = _mark_within(_DIALECT.tokenize(text), source)
+        tokens = _unmark_windows(_mark_within(_DIALECT.tokenize(text), source))
         parser = _DIALECT.parser(error_level=ErrorLevel.IMMEDIATE)
         statements = [statement for statement in parser.parse(tokens, text) if statement is not None]
     except TokenError as error:
@@ -201,6 +202,17 @@ def _mark_within(tokens: list[Token], source: SourceText) -> list[Token]:
         if is_word and following in (TokenType.NUMBER, TokenType.STRING, TokenType.INTERVAL):
             tokens[position] = Token(
                 WITHIN_TOKEN, token.text, token.line, token.col, token.start, token.end, token.comments
+            )
+    return tokens
+
+
+def _unmark_windows(tokens: list[Token]) -> list[Token]:
+    """WINDOW is the clause only as in `WINDOW name AS`; sqlglot ends GROUP BY at a call of window(), too."""
+    for position, token in enumerate(tokens):
+        is_clause = [following.token_type for following in tokens[position + 2 : position + 3]] == [TokenType.ALIAS]
+        if token.token_type == TokenType.WINDOW and not is_clause:
+            tokens[position] = Token(
+                TokenType.VAR, token.text, token.line, token.col, token.start, token.end, token.comments
             )
     return tokens
 

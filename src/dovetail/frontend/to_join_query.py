@@ -13,6 +13,7 @@ from dovetail.core.errors import CrossProduct, QueryError, SqlError, Unsupported
 from dovetail.frontend.bind_names import BoundRelation, Scope
 from dovetail.frontend.source_text import SourceText
 from dovetail.frontend.time_bounds import DAY_US, has_calendar_days, time_bounds_of
+from dovetail.query.aggregation import Aggregation
 from dovetail.query.expression import TRUE, Call, Column, Expression, all_of, conjuncts_of, relations_of
 from dovetail.query.join_query import (
     MAX_RELATIONS,
@@ -42,6 +43,7 @@ def to_join_query(
     scope: Scope,
     conditions: Sequence[Expression],
     output: Sequence[OutputColumn],
+    aggregation: Aggregation | None = None,
     *,
     within_us: int | None,
     timezone: str,
@@ -74,17 +76,18 @@ def to_join_query(
             output=tuple(output),
             time_bounds=_tightest(bounds),
             residuals=tuple(_unique(sorted_conditions.residuals)),
+            aggregation=aggregation,
         )
     except CrossProduct as error:
-        raise _explained(error, sorted_conditions, source) from None
+        raise CrossProduct(error.what, where=source.where(0), hint=error.hint) from None
     except QueryError as error:
         raise SqlError(error.what, where=source.where(0), hint=error.hint) from None
 
 
 def check_relation_count(count: int, node: exp.Expr, source: SourceText) -> None:
-    if count < 2:
-        hint = "join two streams: FROM a JOIN b ON a.key = b.key"
-        raise UnsupportedSql("a query over one relation is not supported", where=source.where(node), hint=hint)
+    if count < 1:
+        hint = "read a stream: FROM a, or join two: FROM a JOIN b ON a.key = b.key"
+        raise UnsupportedSql("a query without FROM is not supported", where=source.where(node), hint=hint)
     if count > MAX_RELATIONS:
         hint = f"join at most {MAX_RELATIONS} relations in one query"
         raise UnsupportedSql(f"a join of {count} relations is not supported", where=source.where(node), hint=hint)
@@ -177,13 +180,6 @@ def _tightest(bounds: Sequence[TimeBound]) -> tuple[TimeBound, ...]:
         pair = (bound.earlier, bound.later)
         upper_by_pair[pair] = min(bound.upper_us, upper_by_pair.get(pair, bound.upper_us))
     return tuple(TimeBound(earlier, later, upper) for (earlier, later), upper in upper_by_pair.items())
-
-
-def _explained(error: CrossProduct, conditions: _Conditions, source: SourceText) -> CrossProduct:
-    what = error.what
-    if conditions.residuals or conditions.time_bounds:
-        what += "; time conditions, inequalities and OR do not connect relations by themselves"
-    return CrossProduct(what, where=source.where(0), hint=error.hint)
 
 
 def _unique(items: Sequence[_T]) -> list[_T]:

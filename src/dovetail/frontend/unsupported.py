@@ -13,13 +13,19 @@ from sqlglot import exp
 from dovetail.core.errors import UnsupportedSql
 from dovetail.frontend.source_text import SourceText
 
-STATEMENT_HINT = "write one SELECT that joins two to five streams"
+STATEMENT_HINT = "write one SELECT over one to five streams"
 
 HINT_BY_CLAUSE: dict[str, tuple[str, str]] = {
     "with_": ("WITH", "write the common table as a derived table: (SELECT ... FROM stream) AS name"),
-    "distinct": ("DISTINCT", "drop DISTINCT here and remove duplicates where the answers are read"),
-    "group": ("GROUP BY", "select the joined rows and aggregate query.results()"),
-    "having": ("HAVING", "select the joined rows and aggregate query.results()"),
+    "distinct": ("DISTINCT here", "write it in the outermost SELECT"),
+    "on": ("DISTINCT ON", "write SELECT DISTINCT, or GROUP BY with MIN or MAX of the other columns"),
+    "group": ("GROUP BY in a derived table", "group in the outermost SELECT"),
+    "having": ("HAVING in a derived table", "group in the outermost SELECT"),
+    "rollup": ("ROLLUP", "create one query per set of keys"),
+    "cube": ("CUBE", "create one query per set of keys"),
+    "grouping_sets": ("GROUPING SETS", "create one query per set of keys"),
+    "totals": ("WITH TOTALS", "create a query without GROUP BY for the totals"),
+    "all": ("GROUP BY ALL", "name the columns"),
     "order": ("ORDER BY", "answers have no order; sort query.results()"),
     "sort": ("SORT BY", "answers have no order; sort query.results()"),
     "cluster": ("CLUSTER BY", "leave it out: Dovetail places rows itself"),
@@ -95,13 +101,23 @@ HINT_BY_NODE: dict[type[exp.Expr], tuple[str, str]] = {
     exp.HexString: ("a binary literal", "compare strings or numbers"),
     exp.PropertyEQ: ("a named argument", "pass arguments by position"),
     exp.Alias: ("AS inside an expression", "put AS after the whole expression"),
-    exp.Distinct: ("DISTINCT inside a function", "select the joined rows and aggregate query.results()"),
+    exp.Distinct: ("DISTINCT inside a function", "only COUNT takes DISTINCT"),
+    exp.Filter: ("FILTER", "put the condition inside: SUM(CASE WHEN condition THEN x END)"),
+    exp.IgnoreNulls: ("IGNORE NULLS", "leave it out: aggregates pass over NULLs"),
+    exp.RespectNulls: ("RESPECT NULLS", "leave it out: aggregates pass over NULLs"),
+    exp.WithinGroup: ("WITHIN GROUP", "use count, sum, avg, min or max"),
+    exp.Cube: ("CUBE", "create one query per set of keys"),
+    exp.Rollup: ("ROLLUP", "create one query per set of keys"),
+    exp.GroupingSets: ("GROUPING SETS", "create one query per set of keys"),
 }
 
-_AGGREGATES = """
-    count sum avg mean min max first last any_value collect_list collect_set stddev variance count_if
-    approx_count_distinct median mode percentile every some bool_and bool_or any max_by min_by
+_AGGREGATES = "count sum avg mean min max approx_count_distinct"
+_OTHER_AGGREGATES = """
+    first last any_value collect_list collect_set stddev stddev_pop stddev_samp variance var_pop var_samp median mode
+    percentile percentile_approx approx_percentile max_by min_by corr covar_pop covar_samp array_agg listagg string_agg
+    first_value last_value skewness kurtosis
 """
+_CONDITION_AGGREGATES = "count_if every some bool_and bool_or any"
 _RANKINGS = "row_number rank dense_rank lag lead ntile"
 _IMPURE = """
     current_timestamp current_date now localtimestamp rand random randn uuid monotonically_increasing_id
@@ -115,7 +131,9 @@ _OUTSIDE = """
 HINT_BY_FUNCTION: dict[str, str] = {
     name: hint
     for names, hint in (
-        (_AGGREGATES, "select the joined rows and aggregate query.results()"),
+        (_AGGREGATES, "write it in SELECT or HAVING of the outermost SELECT, not inside another aggregate"),
+        (_OTHER_AGGREGATES, "use count, sum, avg, min or max, or aggregate query.results()"),
+        (_CONDITION_AGGREGATES, "write SUM(CASE WHEN condition THEN 1 ELSE 0 END), MIN(condition) or MAX(condition)"),
         (_RANKINGS, "join the stream with itself under a time condition"),
         (_IMPURE, "answers depend on the rows alone: add such a column in the DataFrame before create_stream"),
         (_GENERATORS, "explode the array in the DataFrame before create_stream"),

@@ -27,10 +27,11 @@ def can_fail(expression: Expression) -> bool:
     """Whether some row may raise. True is always safe, false must be certain."""
     if not isinstance(expression, Call):
         return False
-    return _fails_itself(expression) or any(can_fail(arg) for arg in expression.args)
+    return fails_itself(expression) or any(can_fail(arg) for arg in expression.args)
 
 
-def _fails_itself(call: Call) -> bool:
+def fails_itself(call: Call) -> bool:
+    """Whether it may raise for some operands, whatever they are made of."""
     if call.function in _ALWAYS_FAILS:
         return True
     if call.function in _FAILS_ON_EXACT:

@@ -134,11 +134,7 @@ def match_pairs(probe: ProbeRows, stored: StoredRows, bounds: LegBounds, *, max_
     can_meet = _rows_that_can_meet(probe, bounds, stored.time_range)
     probe_idx = np.arange(len(probe.codes)) if can_meet is None else np.flatnonzero(can_meet)
     codes = probe.codes if can_meet is None else probe.codes[probe_idx]
-    if len(stored.codes) < _MERGE_UP_TO * len(codes):
-        first = _merged_positions(codes, stored.codes)
-    else:
-        first = _searched_positions(codes, stored.codes)
-    probe_idx, first, ends = _runs(codes, probe_idx, stored.codes, first)
+    probe_idx, first, ends = _runs(codes, probe_idx, stored.codes, _positions(codes, stored.codes))
     begin = 0
     stops = probe.stops
     while begin < len(probe_idx):
@@ -155,13 +151,27 @@ def match_pairs(probe: ProbeRows, stored: StoredRows, bounds: LegBounds, *, max_
             if lower[member] != NO_LOWER or upper[member] != NO_UPPER:
                 pair_idx, rows = _near(pair_idx, rows, probe.times[member], stored.times, lower[member], upper[member])
         near_count = len(pair_idx)
-        bits = _wanting_legs(pair_idx, rows, probe.bits, stored.places, stored.word_addresses)
+        bits = wanting_legs(pair_idx, rows, probe.bits, stored.places, stored.word_addresses)
         if bounds.is_per_leg:
-            _hold_bounds(bits, pair_idx, rows, probe.times, stored.times, bounds.lower, bounds.upper)
-        pair_idx, rows, bits = _with_bits(pair_idx, rows, bits)
+            hold_bounds(bits, pair_idx, rows, probe.times, stored.times, bounds.lower, bounds.upper)
+        pair_idx, rows, bits = with_bits(pair_idx, rows, bits)
         if near_count:
             yield Pairs(pair_idx, rows, bits, near_count)
         begin = end
+
+
+def code_runs(codes: U64, probe_idx: I64, stored_codes: U64) -> tuple[I64, I64, I64]:
+    """The probe rows (ascending by `codes`) that have partners, where their runs begin, and where they end."""
+    probe_idx, first, ends = _runs(codes, probe_idx, stored_codes, _positions(codes, stored_codes))
+    begin = first.astype(np.int64)
+    return probe_idx, begin, begin + np.diff(ends, prepend=0)
+
+
+def _positions(codes: U64, stored_codes: U64) -> U64:
+    """For each probe code the first stored one that is not below it."""
+    is_much_longer = len(stored_codes) >= _MERGE_UP_TO * len(codes)
+    positions = _searched_positions if is_much_longer else _merged_positions
+    return positions(codes, stored_codes)  # type: ignore[no-any-return]
 
 
 def _rows_that_can_meet(
@@ -284,7 +294,7 @@ def _near(pair_idx: Any, rows: Any, member_times: Any, stored_times: Any, lower:
 
 
 @njit(cache=True)
-def _wanting_legs(pair_idx: Any, rows: Any, probe_bits: Any, places: Any, word_addresses: Any) -> Any:
+def wanting_legs(pair_idx: Any, rows: Any, probe_bits: Any, places: Any, word_addresses: Any) -> Any:
     """Of the legs that want the probe row, those whose selection the stored row passed."""
     bits = np.empty((probe_bits.shape[0], len(rows)), np.uint64)
     for word in range(probe_bits.shape[0]):
@@ -309,7 +319,7 @@ def _wanting_legs(pair_idx: Any, rows: Any, probe_bits: Any, places: Any, word_a
 
 
 @njit(cache=True)
-def _hold_bounds(
+def hold_bounds(
     bits: Any, pair_idx: Any, rows: Any, member_times: Any, stored_times: Any, lower: Any, upper: Any
 ) -> None:
     """Take away the bits of legs whose own bounds do not hold."""
@@ -333,7 +343,7 @@ def _hold_bounds(
 
 
 @njit(cache=True)
-def _with_bits(pair_idx: Any, rows: Any, bits: Any) -> Any:
+def with_bits(pair_idx: Any, rows: Any, bits: Any) -> Any:
     """Without the pairs that no leg wants any more."""
     count = np.uint64(0)
     for k in range(len(rows)):

@@ -31,3 +31,17 @@ def sort_codes(codes: U64) -> tuple[U64, I64]:
         mended = np.argsort(ordered, kind="stable")
         ordered, order = ordered[mended], order[mended]
     return ordered, order
+
+
+def sort_by_code_and_order(codes: U64, orders: I64) -> I64:
+    """Where each came from, ascending by code and within a code by order value.
+
+    >>> sort_by_code_and_order(np.array([7, 3, 7], np.uint64), np.array([2, 9, 1])).tolist()
+    [1, 2, 0]
+    """
+    # A stable sort is a merge of sorted runs, and gallops through them; equal codes need no second one.
+    by_order = np.argsort(orders, kind="stable")
+    ordered = codes[by_order]
+    if len(codes) == 0 or (ordered[0] == ordered).all():
+        return by_order
+    return by_order[np.argsort(ordered, kind="stable")]

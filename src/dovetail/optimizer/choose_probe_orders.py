@@ -6,16 +6,19 @@ keeps this step's traffic plus the cheapest following step's traffic smallest.
 
 Partial results of j relations count 1/j: only those whose newest member is the start exist. Among equally
 good stores one that an earlier query already probes at this point wins, since a shared step is paid once.
-It never takes a store that no equality reaches. Sharing of chosen orders is `share_probe_prefixes`' work.
+A store that an equality reaches goes before one that other conditions reach. Sharing of chosen orders is
+`share_probe_prefixes`' work.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dovetail.optimizer.live_query import LiveQuery, as_row, store_of
 from dovetail.optimizer.match_of_all import Equated, match_of_all
+from dovetail.optimizer.weak_edges import WeakEdge, weak_edges
 from dovetail.query.join_query import Equality, JoinQuery
 from dovetail.stats.catalog import StatsCatalog, edge_text
 
@@ -36,7 +39,7 @@ def choose_probe_order(live: LiveQuery, start: str, stats: StatsCatalog, is_shar
     remaining = [relation.alias for relation in query.relations if relation.alias != start]
     factors: _Factors | None = None
     while remaining:
-        reachable = [alias for alias in remaining if edges_between(query, order, alias)]
+        reachable = reachable_from(query, order, remaining)
         if len(reachable) == 1:
             best = reachable[0]
         else:
@@ -60,6 +63,25 @@ def edges_between(query: JoinQuery, joined: list[str], alias: str) -> list[Equal
     ]
 
 
+def reachable_from(query: JoinQuery, joined: Sequence[str], remaining: Sequence[str]) -> list[str]:
+    """What may be joined next: whatever an equality reaches, else some other condition that is then decided.
+
+    Failing that, what a condition over more relations speaks of: it is decided once the last of them is there.
+    """
+    found = [alias for alias in remaining if edges_between(query, list(joined), alias)]
+    if not found:
+        found = [alias for alias in remaining if _decides(query, joined, alias)]
+    if not found:
+        found = [
+            alias for alias in remaining if any(alias in each and each & set(joined) for each in query.connections)
+        ]
+    return found
+
+
+def _decides(query: JoinQuery, joined: Sequence[str], alias: str) -> bool:
+    return any(alias in each and each - {alias} <= set(joined) for each in query.connections)
+
+
 def estimated_rows(query: JoinQuery, joined: Sequence[str], stats: StatsCatalog) -> float:
     """Partial results over `joined` whose newest member is the first."""
     return _Factors.of(query, stats).rows(joined)
@@ -71,6 +93,7 @@ class _Factors:
 
     rows_by_alias: Mapping[str, float]
     equated: tuple[tuple[frozenset[str], Equated], ...]
+    weak_edges: tuple[WeakEdge, ...]
 
     @staticmethod
     def of(query: JoinQuery, stats: StatsCatalog) -> _Factors:
@@ -80,13 +103,14 @@ class _Factors:
             for relation in query.relations
         }
         equated = ((equality.aliases, _equated(query, equality, stats)) for equality in query.equalities)
-        return _Factors(rows_by_alias, tuple(equated))
+        return _Factors(rows_by_alias, tuple(equated), weak_edges(query))
 
     def rows(self, joined: Sequence[str]) -> float:
         rows = 1.0 / len(joined)
         for alias in joined:
             rows *= self.rows_by_alias[alias]
         members = set(joined)
+        rows *= math.prod(edge.match for edge in self.weak_edges if edge.aliases <= members)
         return rows * match_of_all(equated for aliases, equated in self.equated if aliases <= members)
 
     def two_step_cost(self, order: Sequence[str], alias: str, *, is_last: bool) -> float:

@@ -47,6 +47,7 @@ def _cost_alone(named: NamedQuery, part: JointPlan, stats: StatsCatalog, options
 def _in_names_of(alone: NamedQuery, shared: NamedQuery, part: JointPlan) -> JointPlan:
     """The part with predicates as they are called where there are no other queries, and so no groups of them."""
     name = {shared.predicate(each): alone.predicate(each) for each in shared.live.query.equalities}
+    name |= {weak: weak for weak in shared.weak_predicates}
 
     def join(each: SubJoin) -> SubJoin:
         return SubJoin(each.relations, tuple(sorted(name[predicate] for predicate in each.predicates)))

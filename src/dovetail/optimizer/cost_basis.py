@@ -51,4 +51,5 @@ def cost_basis(queries: Iterable[NamedQuery], stats: StatsCatalog) -> CostBasis:
             selections = [stats.selection(as_row(each.selection, each.alias), store_of(each)) for each in relations]
             origins = [stats.match(edge_of(query, equality)).origin, *(each.origin for each in selections)]
             predicates[predicate] = weakest((*origins, predicates.get(predicate, Origin.GIVEN)))
+        predicates |= dict.fromkeys(named.weak_predicates, Origin.ASSUMED)
     return CostBasis(batch, live, predicates)

@@ -10,7 +10,6 @@ from dovetail.optimizer.joint.problem import Predicate
 from dovetail.optimizer.joint_view import NamedQuery
 from dovetail.optimizer.live_query import LiveQuery, as_row, store_of
 from dovetail.query.expression import Expression
-from dovetail.query.join_query import Equality
 from dovetail.stats.catalog import StatsCatalog
 
 ASSUMED_LIVE_BATCHES = 10.0
@@ -37,19 +36,25 @@ def joint_statistics(queries: Iterable[NamedQuery], stats: StatsCatalog, partiti
             store_by_relation[name] = store
         for equality in live.query.equalities:
             predicate = named.predicate(equality)
-            match = stats.match(edge_of(live.query, equality)).value * _time_share(live, equality, stats)
+            match = stats.match(edge_of(live.query, equality)).value * _time_share(live, equality.aliases, stats)
             matches[predicate] = max(min(match, 1.0), matches.get(predicate, 0.0))
             for alias in equality.aliases:
                 side = predicate, named.relation_by_alias[alias]
                 selections.setdefault(side, set()).add(as_row(live.query.relation(alias).selection, alias))
                 keys[side] = str(as_row(equality.side_of(alias), alias))
+        for predicate, edge in named.weak_predicates.items():
+            match = edge.match * _time_share(live, edge.aliases, stats)
+            matches[predicate] = max(match, matches.get(predicate, 0.0))
+            for alias in edge.aliases:
+                side = predicate, named.relation_by_alias[alias]
+                selections.setdefault(side, set()).add(as_row(live.query.relation(alias).selection, alias))
     shares = {side: stats.union_share(store_by_relation[side[1]], wanted).value for side, wanted in selections.items()}
     return EngineStatistics(batch_rows, live_rows, shares, matches, row_bytes, keys, partitions=partitions)
 
 
-def _time_share(live: LiveQuery, equality: Equality, stats: StatsCatalog) -> float:
+def _time_share(live: LiveQuery, aliases: frozenset[str], stats: StatsCatalog) -> float:
     """The part of the stored rows that is young enough for this query; the store keeps what its widest user needs."""
-    one, other = sorted(equality.aliases)
+    one, other = sorted(aliases)
     uppers = [live.time_closure.get(pair) for pair in ((one, other), (other, one))]
     streams = [live.query.relation(alias).stream for alias in (one, other)]
     shares = []

@@ -4,7 +4,9 @@
     relations  orders, items, orders#1     a relation is a store, further occurrences of one are relations of their own
     predicates items.oid = orders.id, items.ref = orders#1.id
 
-Every store is indexed by whatever probes it, so a probe never has to be broadcast: partitionings need no choice here.
+A weak edge (a condition that is no equality, between relations that no equality connects) is a predicate, too: steps
+may go along it, but no intermediate is joined by one. Every store is indexed by whatever probes it, so a probe never
+has to be broadcast: partitionings need no choice here.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from dovetail.optimizer.choose_probe_orders import edges_between
+from dovetail.optimizer.choose_probe_orders import reachable_from
 from dovetail.optimizer.decide import Decisions, intermediates_of
 from dovetail.optimizer.group_edges import EdgeGroups
 from dovetail.optimizer.joint.engine_cost import EngineCost
@@ -21,6 +23,7 @@ from dovetail.optimizer.joint.problem import Attribute, Predicate, Problem, Quer
 from dovetail.optimizer.live_query import LiveQuery, as_row
 from dovetail.optimizer.materialize import KeptIntermediate, foldable_subsets, maintained_by, member_alias
 from dovetail.optimizer.share_probe_prefixes import Orders
+from dovetail.optimizer.weak_edges import WeakEdge, weak_edges
 from dovetail.query.join_query import Equality
 from dovetail.query.stream import Stream
 
@@ -41,6 +44,10 @@ class NamedQuery:
     def predicate(self, equality: Equality) -> Predicate:
         return _predicate(equality, self.relation_by_alias, self.groups.mark(self.live, equality))
 
+    @property
+    def weak_predicates(self) -> dict[Predicate, WeakEdge]:
+        return {_weak_predicate(edge, self.relation_by_alias): edge for edge in weak_edges(self.live.query)}
+
 
 def name_queries(queries: Iterable[LiveQuery], groups: EdgeGroups) -> tuple[NamedQuery, ...]:
     return tuple(_named(live, groups) for live in queries)
@@ -52,6 +59,7 @@ def _named(live: LiveQuery, groups: EdgeGroups) -> NamedQuery:
         for alias, (_, store, occurrence) in live.rank_by_alias.items()
     }
     predicates = {_predicate(equality, names, groups.mark(live, equality)) for equality in live.query.equalities}
+    predicates |= {_weak_predicate(edge, names) for edge in weak_edges(live.query)}
     join = SubJoin(tuple(sorted(names.values())), tuple(sorted(predicates)))
     keepable = frozenset(join.within(names[alias] for alias in aliases) for aliases in foldable_subsets(live))
     return NamedQuery(live, QueryGraph(live.id, join, live.may_materialize, keepable), names, groups)
@@ -61,6 +69,12 @@ def _predicate(equality: Equality, names: Mapping[str, str], group: str) -> Pred
     first, second = sorted(
         Attribute(names[alias], f"{as_row(equality.side_of(alias), alias)}{group}") for alias in equality.aliases
     )
+    return Predicate(first, second)
+
+
+def _weak_predicate(edge: WeakEdge, names: Mapping[str, str]) -> Predicate:
+    """Queries share a step without keys whatever they ask of its pairs, as long as they expect as many."""
+    first, second = sorted(Attribute(names[alias], f"any of {edge.match:.2g}") for alias in edge.aliases)
     return Predicate(first, second)
 
 
@@ -193,7 +207,7 @@ def _order(named: NamedQuery, path: ProbePath) -> tuple[str, ...]:
     for step in path.steps:
         waiting = [alias_by_relation[relation] for relation in step.target.relations]
         while waiting:
-            following = next(alias for alias in waiting if edges_between(named.live.query, order, alias))
+            following = reachable_from(named.live.query, order, waiting)[0]
             waiting.remove(following)
             order.append(following)
     return tuple(order)

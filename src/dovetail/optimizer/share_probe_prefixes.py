@@ -3,7 +3,7 @@
     Q1: a -> b on x             new a --- b[x] --+-- emit Q1
     Q2: a -> b on x -> c on y                    +-- c[y] -- emit Q2
 
-Two steps are the same when target, index, probe keys and visibility are. Windows, selections and residual
+Two steps are the same when target, index, probe keys and visibility are. Windows, ranges, selections and residual
 predicates stay with each query's leg: the runtime matches under the loosest and checks each leg's own.
 """
 
@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dovetail.optimizer.choose_probe_orders import choose_probe_order, edges_between
+from dovetail.optimizer.choose_search import StepSearch, choose_search
 from dovetail.optimizer.live_query import LiveQuery, as_row, store_of
 from dovetail.plan.probe_tree import Emit, Leg, MemberBound, ProbeNode, ProbeStep, ProbeTree, member_name
-from dovetail.plan.store_plan import IndexPlan
+from dovetail.plan.store_plan import ROW, IndexPlan
 from dovetail.plan.visibility import visibility
-from dovetail.query.expression import Expression, relations_of, rename_relations
+from dovetail.query.expression import Column, Expression, relations_of, rename_relations, transform
 from dovetail.query.join_query import OutputColumn
 from dovetail.stats.catalog import StatsCatalog
 
@@ -158,34 +159,54 @@ def _make_step(live: LiveQuery, joined: tuple[str, ...], alias: str) -> ProbeSte
     ranks = live.rank_by_alias
     return ProbeStep(
         target=store_of(live.query.relation(alias)),
-        index=IndexPlan(tuple(stored for stored, _ in pairs)),
+        index=IndexPlan(tuple(stored for stored, _ in pairs), _search(live, joined, alias).order),
         probe_keys=tuple(probe for _, probe in pairs),
         visibility=visibility(ranks[joined[0]], ranks[alias]),
     )
 
 
+def _search(live: LiveQuery, joined: tuple[str, ...], alias: str) -> StepSearch:
+    """How rows of `alias` are found beside their keys, and what is asked of those that were found."""
+
+    def make() -> StepSearch:
+        names = {name: member_name(position) for position, name in enumerate(joined)} | {alias: ROW}
+        members = {*joined, alias}
+        residuals = [
+            rename_relations(residual, names)
+            for residual in live.query.residuals
+            if alias in relations_of(residual) and relations_of(residual) <= members
+        ]
+        return choose_search(
+            residuals,
+            has_keys=bool(edges_between(live.query, list(joined), alias)),
+            is_timed=any(alias in pair and set(pair) <= members for pair in live.time_closure),
+        )
+
+    return live.derived(("search", joined, alias), make)
+
+
 def _leg(live: LiveQuery, order: tuple[str, ...], position: int, start_number: int) -> Leg:
     """What becomes decidable when the member at `position` joins."""
-    alias, joined = order[position], set(order[: position + 1])
-    names = {name: member_name(place) for place, name in enumerate(order)}
+    alias, joined = order[position], order[:position]
     bounds = []
-    for place, other in enumerate(order[:position]):
+    for place, other in enumerate(joined):
         for earlier, later, places in ((other, alias, (place, position)), (alias, other, (position, place))):
             upper_us = live.time_closure.get((earlier, later))
             if upper_us is not None:
                 bounds.append(MemberBound(*places, upper_us))
-    residuals = tuple(
-        rename_relations(residual, names)
-        for residual in live.query.residuals
-        if alias in relations_of(residual) and relations_of(residual) <= joined
-    )
+    search = _search(live, joined, alias)
     return Leg(
         live.id,
         start_number,
         live.selection_and_text(alias)[1],
         tuple(bounds),
-        residuals,
+        tuple(transform(residual, lambda column: _of_member(column, position)) for residual in search.residuals),
+        search.ranges,
     )
+
+
+def _of_member(column: Column, position: int) -> Column:
+    return replace(column, relation=member_name(position)) if column.relation == ROW else column
 
 
 def _frozen(trie: _Trie, text: str, path: str, member: int) -> ProbeNode:

@@ -42,6 +42,6 @@ def queries_of_index(plan: SharedPlan, store: str, index: IndexPlan) -> set[str]
         if tree.start == store:
             for node in tree.children:
                 keys = tuple(rename_relations(key, {member_name(0): ROW}) for key in node.step.probe_keys)
-                if keys == index.keys:
+                if IndexPlan(keys) == index:
                     queries |= {leg.query for leg in node.legs}
     return queries

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from decimal import Decimal
 
 from dovetail.plan.store_plan import IndexPlan
 from dovetail.plan.visibility import Visibility
@@ -34,11 +33,12 @@ class MemberBound:
 class RangeEnd:
     """One end of a range: `value`, an expression over the members so far, plus `offset` in units of its type.
 
-    The sum is never computed in SQL's arithmetic: an end beyond all values of the type is no end at all.
+    A unit is a microsecond, a day, or the last digit of a decimal. The sum is never computed in SQL's arithmetic: an
+    end beyond all values of the type is no end at all. An offset that is a float stands for a rounded difference.
     """
 
     value: Expression
-    offset: int | float | Decimal = 0
+    offset: int | float = 0
     is_inclusive: bool = True
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from dovetail.core.text_tree import TextTree
 from dovetail.plan.fill import FillPlan
 from dovetail.plan.probe_tree import Leg, ProbeNode, ProbeTree
-from dovetail.plan.routing import HASH, RANDOM, Routing
+from dovetail.plan.routing import HASH, RANDOM, Routing, Routings
 from dovetail.plan.store_plan import IndexPlan, StorePlan
 from dovetail.query.expression import TRUE
 
@@ -33,11 +34,11 @@ class Placement:
     def partition_count(self) -> int:
         return max(self.partition_by_group) + 1
 
-    def group_ranges(self, partition: int) -> list[tuple[int, int]]:
-        """The partition's key groups as half-open ranges."""
+    def group_ranges(self, *partitions: int) -> list[tuple[int, int]]:
+        """The partitions' key groups as half-open ranges."""
         ranges: list[tuple[int, int]] = []
         for group, owner in enumerate(self.partition_by_group):
-            if owner != partition:
+            if owner not in partitions:
                 continue
             if ranges and ranges[-1][1] == group:
                 ranges[-1] = (ranges[-1][0], group + 1)
@@ -51,6 +52,11 @@ def even_placement(group_count: int, partition_count: int) -> Placement:
     return Placement(tuple(group * partition_count // group_count for group in range(group_count)))
 
 
+def usual_routing(index: IndexPlan) -> Routing:
+    """Rows are placed by their key, and those without one anywhere."""
+    return HASH if index.keys else RANDOM
+
+
 @dataclass(frozen=True)
 class SharedPlan:
     """Everything the runtime needs to know; a function of the live queries and the statistics."""
@@ -61,8 +67,7 @@ class SharedPlan:
     placement: Placement
     complete_from_by_query: tuple[tuple[str, int], ...]
     fills: tuple[FillPlan, ...] = ()
-    routings: tuple[tuple[str, str, Routing], ...] = ()
-    """(store, index, routing), where it is not the usual one."""
+    routings: Routings = ()
 
     def __post_init__(self) -> None:
         ids = {store.id for store in self.stores}
@@ -77,14 +82,20 @@ class SharedPlan:
             for node in tree.walk():
                 if (node.step.target, node.step.index.id) not in kept:
                     raise ValueError(f"node {node.id} probes an index that no store keeps")
+        keyless = {(store.id, index.id) for store in self.stores for index in store.indexes if not index.keys}
+        for name, index_name, routing in self.routings:
+            if (name, index_name) in keyless and routing != RANDOM:
+                raise ValueError(f"{name}{index_name} has no key to route by")
 
     def store(self, store_id: str) -> StorePlan:
         return next(store for store in self.stores if store.id == store_id)
 
     def routing(self, store_id: str, index: IndexPlan) -> Routing:
-        """Rows are placed by their key, and those without one anywhere."""
-        usual = HASH if index.keys else RANDOM
-        return next((each for store, name, each in self.routings if (store, name) == (store_id, index.id)), usual)
+        return self._routing_by_index.get((store_id, index.id)) or usual_routing(index)
+
+    @cached_property
+    def _routing_by_index(self) -> dict[tuple[str, str], Routing]:
+        return {(store, index): routing for store, index, routing in self.routings}
 
     @property
     def hop_count(self) -> int:

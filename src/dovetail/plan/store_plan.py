@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from dovetail.query.expression import TRUE, Expression
+from dovetail.query.expression import TRUE, Column, Expression
 from dovetail.query.join_query import HopWindow
+from dovetail.query.types import TIMESTAMP
 
 ROW = "row"
 """The relation name in expressions that speak of one stored row."""
+
+EVENT_TIME = Column(ROW, "event time", TIMESTAMP)
+"""The order of an index whose rows ascend by the event time of their store, whatever column that is."""
 
 
 def store_id(stream: str, hop_window: HopWindow | None) -> str:
@@ -27,8 +31,9 @@ def index_id(keys: tuple[Expression, ...], order: Expression | None = None) -> s
 class IndexPlan:
     """An access path of a store: rows sorted by the code of these key expressions over `row` (B6).
 
-    Rows of one code ascend by `order`, if there is one. Without keys every row has the code 0, so that the whole
-    index is one run: for conditions that are no equality.
+    Rows of one code ascend by `order`, if there is one, and those in which it is NULL are left out: whoever probes
+    such an index wants a range of it. Without keys every row has the code 0, so that the whole index is one run: for
+    conditions that are no equality.
     """
 
     keys: tuple[Expression, ...]

@@ -85,23 +85,41 @@ class GroupWindow:
 class Aggregation:
     """No keys and no window: one group of all rows, which is there even without a row (`is_global`).
 
-    SELECT DISTINCT is an aggregation by all its columns without aggregates.
+    SELECT DISTINCT is an aggregation by all its columns without aggregates. `window_key` is the position of a key that
+    is the `window.start` of a derived table over its stream's event time: groups then close as with a `window`.
     """
 
     keys: tuple[Expression, ...]
     aggregates: tuple[Aggregate, ...]
     window: GroupWindow | None = None
     having: Expression = TRUE
+    window_key: int | None = None
 
     def __post_init__(self) -> None:
         if relations_of(self.having) - {GROUP}:
             raise QueryError("HAVING speaks of groups")
         if not (self.keys or self.aggregates or self.window):
             raise QueryError("an aggregation needs keys or aggregates")
+        if self.window_key is not None and (self.window or not isinstance(self.keys[self.window_key], Column)):
+            raise QueryError("a window key is the start of a derived table's window, and there is no other window")
 
     @property
     def is_global(self) -> bool:
         return not self.keys and self.window is None
+
+    @property
+    def is_windowed(self) -> bool:
+        """Whether each group is answered once, when its window closes. Otherwise groups are there for ever."""
+        return self.window is not None or self.window_key is not None
+
+    @property
+    def window_relation(self) -> str | None:
+        """The relation whose event time says in which window a joined row is."""
+        if self.window is not None:
+            return self.window.time.relation
+        if self.window_key is not None:
+            return min(relations_of(self.keys[self.window_key]))
+        return None
 
     @property
     def joined_expressions(self) -> tuple[Expression, ...]:

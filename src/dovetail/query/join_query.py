@@ -152,7 +152,8 @@ class JoinQuery:
         if unreached:
             raise CrossProduct(
                 f"no condition connects {', '.join(sorted(unreached))} with {aliases[0]}",
-                hint=f"add a condition such as {aliases[0]}.key = {min(unreached)}.key",
+                hint=f"add a condition such as {aliases[0]}.key = {min(unreached)}.key, "
+                f"{aliases[0]}.value < {min(unreached)}.value or a bound of their event times",
             )
 
     @property
@@ -161,6 +162,15 @@ class JoinQuery:
         if self.aggregation is not None:
             return self.aggregation.joined_expressions
         return tuple(column.expression for column in self.output)
+
+    @property
+    def is_updating(self) -> bool:
+        """Whether answers are taken back: groups without a window change as long as rows come.
+
+        A group that is only there or not (SELECT DISTINCT) never goes, so it is answered once and stays true.
+        """
+        groups = self.aggregation
+        return groups is not None and not groups.is_windowed and (bool(groups.aggregates) or groups.having != TRUE)
 
     def relation(self, alias: str) -> Relation:
         return next(relation for relation in self.relations if relation.alias == alias)

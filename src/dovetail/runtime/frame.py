@@ -51,6 +51,9 @@ class FrameValues:
     def __len__(self) -> int:
         return len(self.frame)
 
+    def take(self, idx: I64) -> FrameValues:
+        return FrameValues(self.frame.take(idx), self._snapshots)
+
     def column(self, column: Column) -> pa.Array:
         """`column.relation` is a member's name, m0 or m1 ..."""
         key = (int(column.relation[1:]), column.name)

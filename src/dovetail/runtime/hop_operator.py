@@ -23,8 +23,9 @@ from dovetail.runtime.merge_operator import run_merge
 from dovetail.runtime.message import Kind, Message
 from dovetail.runtime.partial import OutgoingPartials, Partial, receive_partials
 from dovetail.runtime.probe_operator import ProbeOperator
-from dovetail.runtime.report import STATISTICS, TaskReport
+from dovetail.runtime.report import STATISTICS, TaskReport, UnitWork
 from dovetail.runtime.result_sink import ResultSink
+from dovetail.runtime.route_entries import Part
 from dovetail.runtime.sample_joins import sample_joins
 from dovetail.runtime.snapshot import StoreSnapshot, forget_buckets
 from dovetail.store.bucket_file import BucketMeta
@@ -56,7 +57,7 @@ def run_hop(task: BatchTask, partition: int, hop: int, messages: Iterable[Messag
     worker.report.results += worker.sink.close()
     for meta in worker.sink.stored:
         yield Message(0, Kind.STORED, json.dumps(meta.to_json()).encode())
-    worker.report.seconds_by_part[f"hop {hop}"] = time.perf_counter() - began
+    worker.work.seconds = worker.report.seconds_by_part[f"hop {hop}"] = time.perf_counter() - began
     yield Message(0, Kind.REPORT, worker.report.to_bytes())
 
 
@@ -66,8 +67,9 @@ class _Hop:
         self._partition = partition
         self._hop = hop
         self._root = Path(task.root)
-        self._outgoing = OutgoingPartials(task.plan.placement)
-        self.report = TaskReport()
+        self._outgoing = OutgoingPartials(task.plan)
+        self.work = UnitWork(partition, hop)
+        self.report = TaskReport(work=[self.work])
         forget_buckets(self._root, {meta.path for meta in (*task.buckets, *current)})
         # Every task must number the buckets alike; messages arrive in any order.
         current = sorted(current, key=lambda meta: (meta.store, meta.split))
@@ -82,7 +84,7 @@ class _Hop:
             for store in task.plan.stores
         }
         self.sink = ResultSink(task, partition, hop, self._snapshots, self.report)
-        self._probe = ProbeOperator(task, partition, self._snapshots, self.sink, self.report, self._outgoing.add)
+        self._probe = ProbeOperator(task, self._snapshots, self.sink, self.report, self.work, self._outgoing.add)
 
     def probe_new_rows(self) -> None:
         for tree in self._task.plan.trees:
@@ -103,12 +105,12 @@ class _Hop:
                     self._probe_from(tree, node, snapshot, ordinal_by_path[part.path], part)
 
     def _probe_from(
-        self, tree: ProbeTree, node: ProbeNode, snapshot: StoreSnapshot, ordinal: int, part: ChunkPart | None = None
+        self, tree: ProbeTree, node: ProbeNode, snapshot: StoreSnapshot, ordinal: int, chunk: ChunkPart | None = None
     ) -> None:
         try:
-            for start in self._start(tree, node, snapshot, ordinal):
-                partial, times = start if part is None else _rows_of_part(*start, part)
-                self._probe.probe(node, partial, self._hop, times)
+            for part, start, start_times in self._start(tree, node, snapshot, ordinal):
+                partial, times = (start, start_times) if chunk is None else _rows_of_chunk(start, start_times, chunk)
+                self._probe.probe(node, partial, self._hop, times, part)
         except EvaluationError as error:
             self.report.fail({leg.query for leg in node.legs}, error)
 
@@ -118,7 +120,9 @@ class _Hop:
         for tree in self._task.plan.probing_trees:
             _collect(tree.children, (tree.start,), nodes, stores_by_node)
         for partial in receive_partials(payloads, stores_by_node):
-            self._probe.probe(nodes[partial.node], partial, self._hop)
+            node = nodes[partial.node]
+            for part, idx in self._probe.route(node).parts_of(partial.codes):
+                self._probe.probe(node, partial if idx is None else partial.take(idx), self._hop, part=part)
 
     def merge(self) -> None:
         for merge in self._task.merges:
@@ -136,24 +140,24 @@ class _Hop:
 
     def _start(
         self, tree: ProbeTree, node: ProbeNode, snapshot: StoreSnapshot, ordinal: int
-    ) -> Iterator[tuple[Partial, I64 | None]]:
-        """The rows of one bucket in this partition's key groups, in the order of the node's key; their times."""
+    ) -> Iterator[tuple[Part, Partial, I64 | None]]:
+        """The rows of one bucket that this partition probes with, in the order of the node's key; their times."""
         keys = tuple(rename_relations(key, {member_name(0): ROW}) for key in node.step.probe_keys)
         start_legs = {(leg.query, leg.start): leg for leg in tree.legs}
         legs = tuple(start_legs[leg.query, leg.start] for leg in node.legs)
         places = self._probe.selection_bits(tree.start, legs).place[:, ordinal].tolist()
-        for codes in self._probe.code_ranges:
-            entries = snapshot.entries(ordinal, IndexPlan(keys), codes)
+        for part, choice in self._probe.route(node).probing():
+            entries = snapshot.entries(ordinal, IndexPlan(keys), choice)
             if len(entries.codes) == 0:
                 continue
             bits = bits_of_rows(places, entries.words, len(entries.codes))
             times = entries.times(snapshot.event_time) if snapshot.store.event_time else None
-            yield Partial(node.id, entries.codes, Frame((tree.start,), (entries.refs,)), bits), times
+            yield part, Partial(node.id, entries.codes, Frame((tree.start,), (entries.refs,)), bits), times
 
 
-def _rows_of_part(partial: Partial, times: I64 | None, part: ChunkPart) -> tuple[Partial, I64 | None]:
+def _rows_of_chunk(partial: Partial, times: I64 | None, chunk: ChunkPart) -> tuple[Partial, I64 | None]:
     rows = rows_of_refs(partial.frame.refs[0])
-    idx = np.flatnonzero((rows >= part.lower_row) & (rows < part.upper_row))
+    idx = np.flatnonzero((rows >= chunk.lower_row) & (rows < chunk.upper_row))
     return partial.take(idx), None if times is None else times[idx]
 
 

@@ -8,6 +8,7 @@ from uuid import uuid4
 import numpy as np
 import pyarrow as pa
 
+from dovetail.kernels.sort_codes import sort_by_code_and_order
 from dovetail.runtime.batch_task import MergeTask
 from dovetail.runtime.report import MergedBuckets
 from dovetail.store.bucket_file import Bucket, BucketContent, BucketIndex, BucketMeta, times_of, write_bucket
@@ -45,15 +46,20 @@ def run_merge(root: Path, merge: MergeTask, event_time: str | None) -> MergedBuc
 
 
 def _merge_index(name: str, buckets: list[Bucket]) -> BucketIndex:
-    codes, rows, base = [], [], 0
+    codes, rows, orders, base = [], [], [], 0
     for bucket in buckets:
         index = bucket.index(name)
         if index is None:
             raise ValueError(f"bucket {bucket.meta.path} lacks index {name}")
         codes.append(index.codes)
         rows.append(index.rows + np.uint32(base))
+        orders += [] if index.orders is None else [index.orders]
         base += bucket.meta.rows
     all_codes = np.concatenate(codes)
-    # A stable sort is a merge of sorted runs, and gallops through them.
-    order = np.argsort(all_codes, kind="stable")
-    return BucketIndex(all_codes[order], np.concatenate(rows)[order])
+    if not orders:
+        # A stable sort is a merge of sorted runs, and gallops through them.
+        order = np.argsort(all_codes, kind="stable")
+        return BucketIndex(all_codes[order], np.concatenate(rows)[order])
+    all_orders = np.concatenate(orders)
+    order = sort_by_code_and_order(all_codes, all_orders)
+    return BucketIndex(all_codes[order], np.concatenate(rows)[order], all_orders[order])

@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dovetail.kernels.hash_keys import group_of_codes
-from dovetail.plan.shared_plan import Placement
+from dovetail.plan.routing import Routing
+from dovetail.plan.shared_plan import Placement, SharedPlan
 from dovetail.runtime.frame import Frame, concat_frames
 from dovetail.runtime.message import Kind, Message
+from dovetail.runtime.route_entries import targets
 
 _NODE = b"node"
 ROWS_A_MESSAGE = 1 << 16
@@ -32,21 +33,22 @@ class Partial:
         return Partial(self.node, self.codes[idx], self.frame.take(idx), self.bits[:, idx])
 
 
-def send_partial(partial: Partial, placement: Placement) -> Iterator[Message]:
-    """One message per partition that owns some of the codes' key groups."""
-    owner_by_group = np.array(placement.partition_by_group)
-    owners = owner_by_group[group_of_codes(partial.codes, placement.group_count)]
-    for partition in range(placement.partition_count):
-        idx = np.flatnonzero(owners == partition)
-        if len(idx):
-            yield Message(partition, Kind.PARTIAL, _to_bytes(partial.take(idx)))
+def send_partial(partial: Partial, routing: Routing, placement: Placement) -> Iterator[Message]:
+    """One message per partition that must see some of the rows."""
+    for partition, idx in targets(routing, placement, partial.codes, partial.frame.refs):
+        yield Message(partition, Kind.PARTIAL, _to_bytes(partial.take(idx)))
 
 
 class OutgoingPartials:
     """Collects what a task sends by node: a message costs as much for a few rows as for many."""
 
-    def __init__(self, placement: Placement) -> None:
-        self._placement = placement
+    def __init__(self, plan: SharedPlan) -> None:
+        self._placement = plan.placement
+        self._routing_by_node = {
+            node.id: plan.routing(node.step.target, node.step.index)
+            for tree in plan.probing_trees
+            for node in tree.walk()
+        }
         self._waiting: dict[str, list[Partial]] = {}
         self._messages: list[Message] = []
 
@@ -62,7 +64,8 @@ class OutgoingPartials:
         return self._messages
 
     def _send(self, node: str) -> None:
-        self._messages += send_partial(_concat(self._waiting.pop(node)), self._placement)
+        partial = _concat(self._waiting.pop(node))
+        self._messages += send_partial(partial, self._routing_by_node[node], self._placement)
 
 
 def _concat(partials: Sequence[Partial]) -> Partial:

@@ -17,11 +17,13 @@ from dovetail.core.errors import EvaluationError
 from dovetail.kernels.arrow_types import arrow_type
 from dovetail.kernels.evaluate import evaluate, evaluate_mask
 from dovetail.kernels.gather_rows import make_refs
-from dovetail.kernels.hash_keys import codes_of_groups, hash_keys, is_exact_type
+from dovetail.kernels.hash_keys import hash_keys, is_exact_type
 from dovetail.kernels.leg_bits import LEGS_PER_WORD, no_bits, rows_of_legs
-from dovetail.kernels.match_pairs import NO_LOWER, NO_UPPER, LegBounds, ProbeRows, StoredRows, match_pairs
+from dovetail.kernels.match_pairs import NO_LOWER, NO_UPPER, LegBounds, Pairs, ProbeRows, StoredRows, match_pairs
+from dovetail.kernels.match_ranges import match_ranges
 from dovetail.plan.probe_tree import Leg, ProbeNode, member_name
 from dovetail.plan.query_limits import Found
+from dovetail.plan.routing import Routing
 from dovetail.plan.store_plan import ROW
 from dovetail.plan.visibility import Visibility
 from dovetail.query.expression import Call, Expression, all_of, rename_relations
@@ -29,9 +31,11 @@ from dovetail.query.types import BOOLEAN
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.frame import Frame, FrameValues, concat_frames
 from dovetail.runtime.partial import Partial
-from dovetail.runtime.report import StepCount, TaskReport
+from dovetail.runtime.range_demands import RangeDemands, needs_ranges, range_demands
+from dovetail.runtime.report import StepCount, TaskReport, UnitWork
 from dovetail.runtime.result_sink import ResultSink
-from dovetail.runtime.snapshot import SelectionBits, StoreSnapshot
+from dovetail.runtime.route_entries import EntryChoice, Part, Route
+from dovetail.runtime.snapshot import Entries, SelectionBits, StoreSnapshot
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
@@ -43,11 +47,17 @@ NO_TIMES: I64 = np.zeros(0, np.int64)
 
 @dataclass(frozen=True)
 class _Demands:
-    """What a node's legs ask of a pair: their bounds speak of these `members` of the probing rows."""
+    """What a node's legs ask of a pair: their bounds speak of these `members` of the probing rows.
+
+    Stored rows are looked for among these `entries` of each bucket, within `ranges`: None where rows are found by
+    their keys alone.
+    """
 
     members: tuple[int, ...]
     bounds: LegBounds
     selections: SelectionBits
+    entries: list[EntryChoice]
+    ranges: RangeDemands | None
 
 
 class ProbeOperator:
@@ -56,10 +66,10 @@ class ProbeOperator:
     def __init__(
         self,
         task: BatchTask,
-        partition: int,
         snapshots: Mapping[str, StoreSnapshot],
         sink: ResultSink,
         report: TaskReport,
+        work: UnitWork,
         send_on: SendOn,
     ) -> None:
         self._task = task
@@ -68,24 +78,37 @@ class ProbeOperator:
         self._report = report
         self._send_on = send_on
         self._complete_from = dict(task.plan.complete_from_by_query)
-        placement = task.plan.placement
-        self.code_ranges = [
-            codes_of_groups(lower, upper, placement.group_count) for lower, upper in placement.group_ranges(partition)
-        ]
+        self._work = work
+        self._route_by_routing: dict[Routing, Route] = {}
 
-    def probe(self, node: ProbeNode, partial: Partial, hop: int, start_times: I64 | None = None) -> None:
+    def route(self, node: ProbeNode) -> Route:
+        """How the index that is probed there is spread over partitions."""
+        routing = self._task.plan.routing(node.step.target, node.step.index)
+        found = self._route_by_routing.get(routing)
+        if found is None:
+            found = Route(routing, self._task.plan.placement, self._work.partition)
+            self._route_by_routing[routing] = found
+        return found
+
+    def probe(
+        self, node: ProbeNode, partial: Partial, hop: int, start_times: I64 | None = None, part: Part = Part.OWN
+    ) -> None:
         """All results that `partial` (sorted by code) finds at `node`; `start_times` are member 0's, if known."""
         if len(partial.codes) == 0:
             return
         wanted_rows = int(np.count_nonzero(np.bitwise_or.reduce(partial.bits)))
-        count = StepCount(node.id, hop, len(partial.codes), 0, wanted_rows)
+        route = self.route(node)
+        count = StepCount(node.id, hop, len(partial.codes), 0, wanted_rows, copies=route.copies[part])
+        self._work.probed_rows += count.probe_rows
         if node.step.before_batch is None:
             # What a fill joins is not what new rows meet: planners shall not learn from it.
             self._report.steps.append(count)
         try:
             members, bounds = _bounds_of(node)
-            demands = _Demands(members, bounds, self.selection_bits(node.step.target, node.legs))
+            selections = self.selection_bits(node.step.target, node.legs)
+            choices = route.stored(part, partial.codes)
             rows = ProbeRows(partial.codes, partial.bits, self._member_times(members, partial, start_times))
+            demands = _Demands(members, bounds, selections, choices, self._ranges(node, partial, rows, bounds))
             void_count = self._stop_void_legs(node, rows, 0)
             for frame, bits in _in_larger_pieces(self._matches(node, partial, rows, demands, count)):
                 count.matched_rows += len(frame)
@@ -93,6 +116,12 @@ class ProbeOperator:
                 void_count = self._stop_void_legs(node, rows, void_count)
         except EvaluationError as error:
             self._report.fail({leg.query for leg in node.legs}, error)
+
+    def _ranges(self, node: ProbeNode, partial: Partial, rows: ProbeRows, bounds: LegBounds) -> RangeDemands | None:
+        if not needs_ranges(node):
+            return None
+        values = FrameValues(partial.frame, self._snapshots)
+        return range_demands(node, values, rows, bounds, self._task.timezone, self._report.fail)
 
     def _stop_void_legs(self, node: ProbeNode, rows: ProbeRows, known_count: int) -> int:
         """Take the bits of queries that became void; how many are void now."""
@@ -133,38 +162,45 @@ class ProbeOperator:
                 continue
             if before_batch is not None and meta.upper_batch >= before_batch:
                 continue
-            for stored in self._stored(node, snapshot, ordinal, demands):
-                for pairs in match_pairs(rows, stored, demands.bounds, max_pairs=self._task.max_pairs):
+            for choice in demands.entries:
+                entries = snapshot.entries(ordinal, node.step.index, choice)
+                for pairs in self._pairs(node, rows, demands, ordinal, entries):
                     count.near_rows += pairs.near_count
+                    self._work.pairs += pairs.near_count
                     if len(pairs.probe_idx) == 0:
                         continue
                     refs = make_refs(ordinal, pairs.stored_rows)
                     frame = partial.frame.take(pairs.probe_idx).joined(node.step.target, refs)
                     yield self._confirmed(frame, pairs.bits, confirm)
 
-    def _stored(
-        self, node: ProbeNode, snapshot: StoreSnapshot, ordinal: int, demands: _Demands
-    ) -> Iterator[StoredRows]:
+    def _pairs(
+        self, node: ProbeNode, rows: ProbeRows, demands: _Demands, ordinal: int, entries: Entries
+    ) -> Iterator[Pairs]:
+        if len(entries.codes) == 0:
+            return iter(())
+        snapshot = self._snapshots[node.step.target]
         meta = snapshot.metas[ordinal]
-        is_timed = bool(demands.members)
-        for codes in self.code_ranges:
-            entries = snapshot.entries(ordinal, node.step.index, codes)
-            yield StoredRows(
-                codes=entries.codes,
-                rows=entries.rows,
-                times=snapshot.bucket_times(ordinal) if is_timed else NO_TIMES,
-                time_range=(
-                    NO_LOWER if meta.min_time_us is None else meta.min_time_us,
-                    NO_UPPER if meta.max_time_us is None else meta.max_time_us,
-                ),
-                places=demands.selections.place[:, ordinal],
-                word_addresses=demands.selections.addresses[ordinal],
-            )
+        stored = StoredRows(
+            codes=entries.codes,
+            rows=entries.rows,
+            times=snapshot.bucket_times(ordinal) if demands.members else NO_TIMES,
+            time_range=(
+                NO_LOWER if meta.min_time_us is None else meta.min_time_us,
+                NO_UPPER if meta.max_time_us is None else meta.max_time_us,
+            ),
+            places=demands.selections.place[:, ordinal],
+            word_addresses=demands.selections.addresses[ordinal],
+        )
+        if demands.ranges is None:
+            return match_pairs(rows, stored, demands.bounds, max_pairs=self._task.max_pairs)
+        ranges = demands.ranges.of_entries(node, snapshot, ordinal, entries)
+        has_keys = bool(node.step.index.keys)
+        return match_ranges(rows, stored, demands.bounds, ranges, has_keys=has_keys, max_pairs=self._task.max_pairs)
 
     def _confirmation(self, node: ProbeNode) -> Expression | None:
         """What must be evaluated because equal codes do not prove equal keys; None when they do."""
         keys = node.step.index.keys
-        if len(keys) == 1 and is_exact_type(arrow_type(keys[0].type, self._task.timezone)):
+        if not keys or (len(keys) == 1 and is_exact_type(arrow_type(keys[0].type, self._task.timezone))):
             return None
         equalities = tuple(
             Call("eq", (probe, rename_relations(stored, {ROW: member_name(node.member)})), BOOLEAN)
@@ -223,6 +259,9 @@ class ProbeOperator:
             return
         if len(wanted) < len(frame):
             frame, bits = frame.take(wanted), bits[:, wanted]
+        if not child.step.probe_keys:
+            self._send_on(Partial(child.id, np.zeros(len(frame), np.uint64), frame, bits))
+            return
         values = FrameValues(frame, self._snapshots)
         try:
             keys = hash_keys(

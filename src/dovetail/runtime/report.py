@@ -103,7 +103,8 @@ class StepCount:
     """`node` was probed by `probe_rows` rows (or partial results) and found `matched_rows`.
 
     Some leg wants `wanted_rows` of the probing rows; they have `near_rows` pairs of equal code within the loosest
-    bounds, whatever the legs' selections say.
+    bounds, whatever the legs' selections say. Where routing sends a probing row to several partitions, each of these
+    `copies` is counted, and finds other pairs.
     """
 
     node: str
@@ -112,6 +113,18 @@ class StepCount:
     matched_rows: int
     wanted_rows: int = 0
     near_rows: int = 0
+    copies: int = 1
+
+
+@dataclass
+class UnitWork:
+    """What one partition did in one hop: rows that probed, pairs of equal code and near enough times, seconds."""
+
+    partition: int
+    hop: int
+    probed_rows: int = 0
+    pairs: int = 0
+    seconds: float = 0.0
 
 
 @dataclass
@@ -138,7 +151,7 @@ class MergedBuckets:
     replaced_paths: tuple[str, ...]
 
 
-_PLAIN_LISTS = ("streams", "selections", "query_sets", "keys", "steps", "samples", "results", "failures")
+_PLAIN_LISTS = ("streams", "selections", "query_sets", "keys", "steps", "work", "samples", "results", "failures")
 
 
 @dataclass
@@ -154,6 +167,7 @@ class TaskReport:
     query_sets: list[QuerySets] = field(default_factory=list)
     keys: list[KeyCount] = field(default_factory=list)
     steps: list[StepCount] = field(default_factory=list)
+    work: list[UnitWork] = field(default_factory=list)
     samples: list[MatchSample] = field(default_factory=list)
     results: list[ResultFile] = field(default_factory=list)
     failures: list[QueryFailure] = field(default_factory=list)
@@ -204,6 +218,7 @@ class TaskReport:
             query_sets=[QuerySets(**entry) for entry in record["query_sets"]],
             keys=[KeyCount(**entry) for entry in record["keys"]],
             steps=[StepCount(**entry) for entry in record["steps"]],
+            work=[UnitWork(**entry) for entry in record["work"]],
             samples=[MatchSample(**entry) for entry in record["samples"]],
             results=[ResultFile(**entry) for entry in record["results"]],
             failures=[QueryFailure(**entry) for entry in record["failures"]],

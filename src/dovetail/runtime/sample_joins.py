@@ -12,9 +12,10 @@ from dovetail.plan.store_plan import IndexPlan
 from dovetail.query.expression import columns_of
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.report import MatchSample
+from dovetail.runtime.route_entries import RangeEntries
 from dovetail.runtime.snapshot import StoreSnapshot
 
-_ALL_CODES = CodeRange(0, 1 << 64)
+_ALL_ENTRIES = RangeEntries(CodeRange(0, 1 << 64))
 
 
 def sample_joins(task: BatchTask, partition: int, snapshots: Mapping[str, StoreSnapshot]) -> list[MatchSample]:
@@ -46,7 +47,7 @@ def _buckets(snapshot: StoreSnapshot, index: IndexPlan, *, is_timed: bool) -> li
     found = []
     for ordinal, meta in enumerate(snapshot.metas):
         if needed <= set(meta.columns):
-            entries = snapshot.entries(ordinal, index, _ALL_CODES)
+            entries = snapshot.entries(ordinal, index, _ALL_ENTRIES)
             times = snapshot.bucket_times(ordinal) if is_timed else None
             found.append(IndexEntries(entries.codes, entries.rows, times, meta.rows))
     return found

@@ -19,12 +19,14 @@ from dovetail.core.errors import EvaluationError
 from dovetail.kernels.arrow_types import arrow_type
 from dovetail.kernels.evaluate import evaluate_mask
 from dovetail.kernels.gather_rows import Gatherer, gather_fixed, make_refs
-from dovetail.kernels.hash_keys import CodeRange
 from dovetail.kernels.match_pairs import ALL_PASS, NONE_PASS
+from dovetail.kernels.match_ranges import EntryValues
+from dovetail.kernels.order_values import order_values
 from dovetail.kernels.select_rows import Mask, any_of
 from dovetail.plan.store_plan import IndexPlan, StorePlan
 from dovetail.query.expression import TRUE, Call, Column, Expression, columns_of
-from dovetail.runtime.build_index import build_index
+from dovetail.runtime.build_index import build_index, order_column
+from dovetail.runtime.route_entries import EntryChoice
 from dovetail.store.bucket_file import Bucket, BucketIndex, BucketMeta
 
 U64 = npt.NDArray[np.uint64]
@@ -48,14 +50,32 @@ class MappedBucket:
         self._place_by_selection = {name: place for place, name in enumerate(meta.selections)}
         self._next_place = len(self.words) * BITS_PER_WORD
         self._built_indexes: dict[str, BucketIndex] = {}
+        self._entry_values: dict[tuple[str, Expression], EntryValues] = {}
 
-    def index(self, index: IndexPlan, timezone: str) -> BucketIndex:
+    def index(self, index: IndexPlan, timezone: str, event_time: str | None) -> BucketIndex:
         """The bucket's index; one that the bucket was written without is built once."""
         found = self.file.index(index.id) or self._built_indexes.get(index.id)
         if found is None:
-            found = build_index(index, lambda column: self.file.column(column.name), self.meta.rows, timezone)
+            found = build_index(
+                index, lambda column: self.file.column(column.name), self.meta.rows, timezone, event_time
+            )
             self._built_indexes[index.id] = found
         return found
+
+    def entry_values(
+        self, index: IndexPlan, expression: Expression, timezone: str, event_time: str | None
+    ) -> EntryValues:
+        """Order values of an expression, in the order of an index; computed once."""
+        key = (index.id, expression)
+        if key not in self._entry_values:
+            rows = self.index(index, timezone, event_time).rows
+            column = order_column(
+                expression, lambda column: self.file.column(column.name), self.meta.rows, timezone, event_time
+            )
+            found = order_values(column)
+            is_null = None if found.valid_mask is None else ~found.valid_mask[rows]
+            self._entry_values[key] = EntryValues(found.values[rows], is_null)
+        return self._entry_values[key]
 
     def place(self, selection: Expression, name: str, timezone: str) -> int:
         """Where the bit of the selection called `name` lies; one that came after the bucket is evaluated once."""
@@ -140,15 +160,18 @@ class _Places:
 
 
 class Entries:
-    """The entries of one bucket's index with codes in a range, and what belongs to them, in the order of the codes.
+    """Some entries of one bucket's index, and what belongs to them, in the order of the codes.
 
     Several queries and several nodes start from the same: each array is gathered once per task.
     """
 
-    def __init__(self, bucket: MappedBucket, ordinal: int, index: BucketIndex, part: slice) -> None:
+    def __init__(self, bucket: MappedBucket, ordinal: int, index: BucketIndex, part: slice | I64) -> None:
         self._bucket = bucket
         self.codes = index.codes[part]
         self.rows = index.rows[part]
+        self.orders = None if index.orders is None else index.orders[part]
+        self._part = part
+        self._values: dict[Expression, EntryValues] = {}
         self._ordinal = ordinal
         self._times: I64 | None = None
         self._words: dict[tuple[int, int], U64] = {}
@@ -161,6 +184,13 @@ class Entries:
         if self._times is None:
             self._times = self._bucket.file.times(event_time)[self.rows]
         return self._times
+
+    def values(self, expression: Expression, of_index: Callable[[], EntryValues]) -> EntryValues:
+        """Order values of an expression, taken from those of the whole index."""
+        if expression not in self._values:
+            found = of_index()
+            self._values[expression] = found if len(found.values) == len(self.codes) else found.take(self._part)
+        return self._values[expression]
 
     def words(self, word: int) -> U64:
         """The n-th word of selection bits."""
@@ -182,7 +212,7 @@ class StoreSnapshot:
         self.metas = [*earlier, *current]
         self.current_from = len(earlier)
         self._gatherer_by_column: dict[str, Gatherer] = {}
-        self._entries: dict[tuple[int, str, int], Entries] = {}
+        self._entries: dict[tuple[int, str, EntryChoice], Entries] = {}
         self._known_places: dict[tuple[Expression, int], _Places] = {}
         self._known_addresses: tuple[int, U64] | None = None
 
@@ -190,13 +220,22 @@ class StoreSnapshot:
     def _buckets(self) -> list[MappedBucket]:
         return [map_bucket(self._root, meta) for meta in self.metas]
 
-    def entries(self, ordinal: int, index: IndexPlan, codes: CodeRange) -> Entries:
-        key = (ordinal, index.id, codes.lower)
+    def entries(self, ordinal: int, index: IndexPlan, choice: EntryChoice) -> Entries:
+        key = (ordinal, index.id, choice)
         if key not in self._entries:
             bucket = self._buckets[ordinal]
-            found = bucket.index(index, self._timezone)
-            self._entries[key] = Entries(bucket, ordinal, found, codes.slice_of(found.codes))
+            found = bucket.index(index, self._timezone, self.store.event_time)
+            # A number that every task knows of the bucket, and no two buckets share.
+            part = choice.positions(found.codes, bucket.meta.checksum)
+            self._entries[key] = Entries(bucket, ordinal, found, part)
         return self._entries[key]
+
+    def entry_values(self, ordinal: int, index: IndexPlan, entries: Entries, expression: Expression) -> EntryValues:
+        """Order values of an expression over `row` (or of `EVENT_TIME`), in the order of these entries."""
+        bucket = self._buckets[ordinal]
+        return entries.values(
+            expression, lambda: bucket.entry_values(index, expression, self._timezone, self.store.event_time)
+        )
 
     def column(self, column: Column, refs: U64) -> pa.Array:
         """The values of a column of the store; NULL in rows of buckets that lack it."""

@@ -98,7 +98,9 @@ class StoreWriter:
         indexes = {}
         for index in store.indexes:
             try:
-                indexes[index.id] = build_index(index, lambda c: columns[c.name], length, self._task.timezone)
+                indexes[index.id] = build_index(
+                    index, lambda c: columns[c.name], length, self._task.timezone, store.event_time
+                )
             except EvaluationError:
                 guarded = self._guarded_index(store, index, columns, masks)
                 if guarded is not None:
@@ -116,11 +118,11 @@ class StoreWriter:
         wanted = np.ones(length, np.bool_) if TRUE in selections else any_of(guards, length)
         kept = {name: column.filter(pa.array(wanted)) for name, column in columns.items()}
         try:
-            found = build_index(index, lambda c: kept[c.name], int(wanted.sum()), self._task.timezone)
+            found = build_index(index, lambda c: kept[c.name], int(wanted.sum()), self._task.timezone, store.event_time)
         except EvaluationError as error:
             self.report.fail(queries, error)
             return None
-        return BucketIndex(found.codes, np.flatnonzero(wanted)[found.rows].astype(np.uint32))
+        return BucketIndex(found.codes, np.flatnonzero(wanted)[found.rows].astype(np.uint32), found.orders)
 
     def _write(self, store: StorePlan, content: BucketContent, selections: tuple[str, ...], split: int) -> BucketMeta:
         batch, attempt = self._task.batch, uuid4().hex[:12]

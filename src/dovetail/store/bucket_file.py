@@ -5,7 +5,8 @@ One record batch holds, for `rows` rows in order of arrival,
     s:<n>      64 selection bits a row: which selections it passed on arrival (A4)
     k:<i>      codes of index i, ascending: sorted by key group, then key
     r:<i>      the row that each code belongs to
-Rows whose key is NULL are not indexed; `k` and `r` are then padded at the end and `BucketMeta.indexes` says
+    o:<i>      only of an index with an order: the order value of that row, ascending within a code
+Rows whose key or order is NULL are not indexed; the arrays are then padded at the end and `BucketMeta.indexes` says
 how many entries count. A file is written once under a name of its attempt, becomes real when a manifest
 names it, and is read by memory map: a task touches only the key groups it was given.
 """
@@ -29,6 +30,7 @@ from dovetail.kernels.match_pairs import NULL_TIME
 
 U64 = npt.NDArray[np.uint64]
 U32 = npt.NDArray[np.uint32]
+I64 = npt.NDArray[np.int64]
 
 _RESTORE_HINT = "restore the file from a backup of the checkpoint, or start anew with an empty checkpoint folder"
 
@@ -73,10 +75,11 @@ class BucketMeta:
 
 @dataclass(frozen=True)
 class BucketIndex:
-    """`codes` ascending; `rows[i]` has code `codes[i]`."""
+    """`codes` ascending; `rows[i]` has code `codes[i]` and, if the index has an order, order value `orders[i]`."""
 
     codes: U64
     rows: U32
+    orders: I64 | None = None
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,9 @@ def write_bucket(root: Path, content: BucketContent, **described: Any) -> Bucket
     for place, index in enumerate(content.indexes.values()):
         arrays += [_padded(index.codes, content.rows), _padded(index.rows, content.rows)]
         names += [f"k:{place}", f"r:{place}"]
+        if index.orders is not None:
+            arrays.append(_padded(index.orders, content.rows))
+            names.append(f"o:{place}")
     batch = pa.RecordBatch.from_arrays(arrays, names)
     path = root / described["path"]
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -166,7 +172,9 @@ class Bucket:
         count = self.meta.indexes[place][1]
         codes = self._batch.column(f"k:{place}").to_numpy()[:count]
         rows = self._batch.column(f"r:{place}").to_numpy()[:count]
-        return BucketIndex(codes, rows)
+        has_order = f"o:{place}" in self._batch.schema.names
+        orders = self._batch.column(f"o:{place}").to_numpy()[:count] if has_order else None
+        return BucketIndex(codes, rows, orders)
 
     def selection_words(self, word: int) -> U64:
         return self._batch.column(f"s:{word}").to_numpy()  # type: ignore[no-any-return]

@@ -19,7 +19,7 @@ from dovetail.testing.cases import (
     smaller_cases,
 )
 from dovetail.testing.local_session import LocalSession
-from dovetail.testing.oracle import Answers, DuckDbOracle, answers_of_table
+from dovetail.testing.oracle import Answers, CaseOracle, answers_of_table
 from dovetail.testing.random_plans import random_decisions, random_fills
 
 SHRINK_SECONDS = 60.0
@@ -132,7 +132,7 @@ def check_case(case: EngineCase, **options: Any) -> CaseRun:
 
 def check_run(case: EngineCase, run: CaseRun) -> None:
     kept = keep_rows_in_time(case)
-    oracle = DuckDbOracle(case, kept)
+    oracle = CaseOracle(case, kept)
     for query in case.queries:
         if query.created_at < len(case.batches):
             _check_query(oracle, query, run.runs[query.name], case)
@@ -141,7 +141,7 @@ def check_run(case: EngineCase, run: CaseRun) -> None:
             raise CaseFailed(f"late rows of {name} per batch: expected {kept.late_counts[name]}, got {counts}")
 
 
-def _check_query(oracle: DuckDbOracle, query: QueryCase, run: QueryRun, case: EngineCase) -> None:
+def _check_query(oracle: CaseOracle, query: QueryCase, run: QueryRun, case: EngineCase) -> None:
     if run.error is not None and (case.max_pairs_per_batch is None or "pairs of rows" not in run.error):
         passed_at = batch_that_passes(oracle, query, run.complete_from, case)
         if run.failed_batch != passed_at:
@@ -159,7 +159,7 @@ def _check_query(oracle: DuckDbOracle, query: QueryCase, run: QueryRun, case: En
     assert_same_answers(run.answers, oracle.expected(query, run.complete_from), about)
 
 
-def batch_that_passes(oracle: DuckDbOracle, query: QueryCase, complete_from: int, case: EngineCase) -> int | None:
+def batch_that_passes(oracle: CaseOracle, query: QueryCase, complete_from: int, case: EngineCase) -> int | None:
     """The first batch in which the query finds more results than it may."""
     # Every result is a pair, so a limit on pairs is one on results unless the query has its own.
     limit = query.max_results_per_batch or case.max_pairs_per_batch

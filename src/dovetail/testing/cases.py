@@ -36,6 +36,9 @@ _INNERMOST_LIST = re.compile(r"\[[^\[\]{}\"]*(?:\"[^\"]*\"[^\[\]{}\"]*)*\]")
 """For printing a row on a line."""
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
+CLOSED_UNTIL = "$closed_until"
+"""In the batch texts of a windowed aggregation: windows that end later are not answered yet."""
+
 Row = tuple[Any, ...]
 
 
@@ -152,6 +155,16 @@ def keep_rows_in_time(case: EngineCase) -> KeptRows:
         rows_by_stream[stream.name] = tuple(kept_batches)
         late_by_stream[stream.name] = tuple(late_counts)
     return KeptRows(rows_by_stream, late_by_stream)
+
+
+def watermarks_after(case: EngineCase, until: int) -> dict[str, int | None]:
+    """By stream the watermark once all batches before `until` are in; None while it has no event time."""
+    found: dict[str, int | None] = {}
+    for stream in case.streams:
+        times = [time for batch in case.batches[:until] for time in stream.times_us(batch.get(stream.name, ()))]
+        newest_us = max((time for time in times if time is not None), default=None)
+        found[stream.name] = None if newest_us is None else newest_us - stream.lateness_us
+    return found
 
 
 def micros_of(moment: datetime.datetime) -> int:

@@ -16,6 +16,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from dovetail.testing.cases import EngineCase, QueryCase, Row, StreamCase, micros_of, moment_of
+from dovetail.testing.random_aggregates import AggregateMaker
 from dovetail.testing.random_queries import DEFAULT_QUERY_LIMITS, SECOND, QueryLimits, QueryMaker
 
 START_US = micros_of(datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC))
@@ -102,6 +103,26 @@ CHAINS = CaseLimits(
     queries=QueryLimits(5, hop_windows=False, selections=False, distinct_streams=True),
 )
 """Joins of three to five different streams: what intermediates are for."""
+
+GROUPS = CaseLimits(max_streams=3, max_queries=4, queries=QueryLimits(3, aggregates=1.0))
+"""Queries for groups only, running and windowed."""
+
+CLOSING_GROUPS = CaseLimits(
+    max_streams=2,
+    max_batches=12,
+    max_rows=4,
+    max_queries=3,
+    queries=QueryLimits(2, full_history=False, selections=False, aggregates=1.0),
+)
+"""Many small batches under bounded queries: windows close one after the other."""
+
+GROUPS_AMONG_ROWS = CaseLimits(queries=QueryLimits(3, aggregates=0.5))
+"""Groups beside queries for rows, over the same stores."""
+
+THETAS = CaseLimits(
+    max_rows=8, max_queries=5, sibling_chance=0.6, queries=QueryLimits(4, selections=False, theta_chance=0.7)
+)
+"""Joins by inequalities, bands, time and any expression, alone or beside equal keys."""
 
 
 def random_case(seed: int, limits: CaseLimits = DEFAULT_LIMITS) -> EngineCase:
@@ -281,7 +302,8 @@ def make_queries(
         shape_seed = rng.choice(shape_seeds) if is_sibling else rng.randrange(2**32)
         shape_seeds.append(shape_seed)
         constants = Random(rng.choice([1, rng.randrange(2**32)]))
-        maker = QueryMaker(streams, domains, Random(shape_seed), constants, limits)
+        kind = AggregateMaker if limits.aggregates and rng.random() < limits.aggregates else QueryMaker
+        maker = kind(streams, domains, Random(shape_seed), constants, limits)
         queries.append(maker.query(f"q{position + 1}"))
     return tuple(queries)
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dovetail.kernels.evaluate import evaluate
+from dovetail.query.aggregation import GroupWindow
 from dovetail.query.expression import Call, Expression, relations_of
 from dovetail.query.join_query import WINDOW_END, WINDOW_START, HopWindow, JoinQuery, Relation
 from dovetail.query.types import BOOLEAN
@@ -27,7 +28,16 @@ Columns = dict[tuple[str, str], pa.Array]
 def join_by_nested_loops(
     query: JoinQuery, tables: Mapping[str, pa.Table], event_times: Mapping[str, str | None]
 ) -> pa.Table:
-    """All answers of `query` over `tables` (by stream), as a table with its output columns."""
+    """All joined rows of `query` over `tables` (by stream), as a table with its output columns."""
+    columns, row_count = joined_rows(query, tables, event_times)
+    outputs = [evaluated(column.expression, columns, row_count) for column in query.output]
+    return pa.Table.from_arrays(outputs, names=[column.name for column in query.output])
+
+
+def joined_rows(
+    query: JoinQuery, tables: Mapping[str, pa.Table], event_times: Mapping[str, str | None]
+) -> tuple[Columns, int]:
+    """The columns of all members of all joined rows, and how many rows they are."""
     columns: Columns = {}
     row_count = 1
     for relation in query.relations:
@@ -40,9 +50,8 @@ def join_by_nested_loops(
         for bound in query.time_bounds:
             if relation.alias in (bound.earlier, bound.later) and {bound.earlier, bound.later} <= known:
                 mask &= _is_within(columns, bound.earlier, bound.later, bound.upper_us)
-        columns, row_count = _filtered(columns, mask)
-    outputs = [_evaluated(column.expression, columns, row_count) for column in query.output]
-    return pa.Table.from_arrays(outputs, names=[column.name for column in query.output])
+        columns, row_count = filtered(columns, mask)
+    return columns, row_count
 
 
 def _relation_rows(relation: Relation, table: pa.Table, event_time: str | None) -> tuple[Columns, int]:
@@ -52,12 +61,22 @@ def _relation_rows(relation: Relation, table: pa.Table, event_time: str | None) 
     row_count = table.num_rows
     if relation.hop_window is not None:
         columns, row_count = _with_windows(relation.alias, columns, relation.hop_window)
-    return _filtered(columns, _is_true(relation.selection, columns, row_count))
+    return filtered(columns, _is_true(relation.selection, columns, row_count))
 
 
 def _with_windows(alias: str, columns: Columns, window: HopWindow) -> tuple[Columns, int]:
     """One row per row and window that holds its time; none where the time is NULL."""
     times = columns[alias, window.time_column]
+    row_idx, starts = window_starts(times, window)
+    taken = {key: array.take(pa.array(row_idx, pa.int64())) for key, array in columns.items()}
+    ends = [start + window.size_us for start in starts]
+    taken[alias, WINDOW_START] = pa.array(starts, pa.int64()).cast(times.type)
+    taken[alias, WINDOW_END] = pa.array(ends, pa.int64()).cast(times.type)
+    return taken, len(row_idx)
+
+
+def window_starts(times: pa.Array, window: HopWindow | GroupWindow) -> tuple[list[int], list[int]]:
+    """Each row and each window that holds its time: positions of rows, and starts in microseconds."""
     row_idx: list[int] = []
     starts: list[int] = []
     for position, time in enumerate(times.cast(pa.int64()).to_pylist()):
@@ -68,11 +87,7 @@ def _with_windows(alias: str, columns: Columns, window: HopWindow) -> tuple[Colu
             row_idx.append(position)
             starts.append(start)
             start -= window.slide_us
-    taken = {key: array.take(pa.array(row_idx, pa.int64())) for key, array in columns.items()}
-    ends = [start + window.size_us for start in starts]
-    taken[alias, WINDOW_START] = pa.array(starts, pa.int64()).cast(times.type)
-    taken[alias, WINDOW_END] = pa.array(ends, pa.int64()).cast(times.type)
-    return taken, len(row_idx)
+    return row_idx, starts
 
 
 def _cross(columns: Columns, row_count: int, added: Columns, added_count: int) -> tuple[Columns, int]:
@@ -100,16 +115,16 @@ def _is_within(columns: Columns, earlier: str, later: str, upper_us: int) -> np.
 
 
 def _is_true(condition: Expression, columns: Columns, row_count: int) -> np.ndarray:
-    return _as_mask(_evaluated(condition, columns, row_count))
+    return _as_mask(evaluated(condition, columns, row_count))
 
 
 def _as_mask(array: pa.Array) -> np.ndarray:
     return np.asarray(array.fill_null(False).to_numpy(zero_copy_only=False), dtype=bool)
 
 
-def _filtered(columns: Columns, mask: np.ndarray) -> tuple[Columns, int]:
+def filtered(columns: Columns, mask: np.ndarray) -> tuple[Columns, int]:
     return {key: array.filter(pa.array(mask)) for key, array in columns.items()}, int(mask.sum())
 
 
-def _evaluated(expression: Expression, columns: Columns, row_count: int) -> pa.Array:
+def evaluated(expression: Expression, columns: Columns, row_count: int) -> pa.Array:
     return evaluate(expression, lambda column: columns[column.relation, column.name], row_count)

@@ -8,6 +8,11 @@ that took effect at batch b, was dropped at batch d and is complete from batch c
 because a join only ever adds results when rows are added: what the second has already is exactly
 what has no member in b or later.
 
+The groups of an aggregation are made of the same joined rows, those whose newest member came in [b, d). The loops
+know that batch of every row; DuckDB does not, so of aggregations it is asked those that were there from the start.
+Of windows only those that are closed after the last batch are answered: the texts for other engines have
+`CLOSED_UNTIL` where the bound goes.
+
 DuckDB gets the query's own text and knows nothing of our front end. The nested loops get the bound
 query, so they also say whether the front end understood WITHIN and windows as DuckDB was told.
 """
@@ -23,11 +28,23 @@ from functools import cache
 from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 
+from dovetail.frontend.compile_sql import compile_sql
+from dovetail.query.closing import closed_until
 from dovetail.query.join_query import JoinQuery
-from dovetail.testing.cases import EngineCase, KeptRows, QueryCase, StreamCase, keep_rows_in_time
-from dovetail.testing.nested_loops import join_by_nested_loops
+from dovetail.testing.cases import (
+    CLOSED_UNTIL,
+    EngineCase,
+    KeptRows,
+    QueryCase,
+    StreamCase,
+    keep_rows_in_time,
+    watermarks_after,
+)
+from dovetail.testing.group_rows import group_rows
+from dovetail.testing.nested_loops import filtered, join_by_nested_loops, joined_rows
 
 Answers = Counter[tuple[Any, ...]]
 
@@ -67,6 +84,26 @@ def _normal(value: Any) -> Any:
     return value
 
 
+ARRIVAL = "arrival batch"
+"""Name of the extra column that holds the batch in which a row came."""
+
+
+class CaseOracle:
+    """What a run of one case must answer: rows by DuckDB, groups by nested loops."""
+
+    def __init__(self, case: EngineCase, kept: KeptRows | None = None) -> None:
+        kept = kept or keep_rows_in_time(case)
+        self._rows = DuckDbOracle(case, kept)
+        self._groups = NestedLoopOracle(case, kept)
+        self._streams = {stream.name: stream.stream for stream in case.streams}
+
+    def expected(self, query: QueryCase, complete_from: int) -> Answers:
+        bound = compile_sql(query.sql, self._streams)
+        if bound.aggregation is None:
+            return self._rows.expected(query, complete_from)
+        return self._groups.expected(query, bound, complete_from)
+
+
 class DuckDbOracle:
     """Batch answers of one case by DuckDB."""
 
@@ -93,6 +130,12 @@ class DuckDbOracle:
             self._found[key] = answers_of_rows(connection.execute(sql).fetchall())
         return self._found[key]
 
+    def groups(self, query: QueryCase, bound: JoinQuery, until: int) -> Answers:
+        """Batch SQL of an aggregation over the rows before batch `until`."""
+        bound_us = closed_until(bound, watermarks_after(self._case, until))
+        moment = "NULL" if bound_us is None else f"make_timestamp({bound_us})"
+        return self.answers(query.duckdb_sql.replace(CLOSED_UNTIL, moment), 0, until)
+
     def _table(self, stream: StreamCase, since: int, until: int) -> pa.Table:
         # Naive timestamps: DuckDB's arithmetic on zoned ones needs an extension.
         return _without_zones(rows_between(stream, self._kept, since, until))
@@ -107,14 +150,35 @@ class NestedLoopOracle:
 
     def expected(self, query: QueryCase, bound: JoinQuery, complete_from: int) -> Answers:
         until = len(self._case.batches) if query.dropped_at is None else query.dropped_at
+        if bound.aggregation is not None:
+            return self.groups(bound, complete_from, query.created_at, until)
         return self.answers(bound, complete_from, until) - self.answers(bound, complete_from, query.created_at)
 
     def answers(self, bound: JoinQuery, since: int, until: int) -> Answers:
         if since >= until:
             return Counter()
         tables = {s.name: rows_between(s, self._kept, since, until) for s in self._case.streams}
-        event_times = {s.name: s.event_time for s in self._case.streams}
-        return answers_of_table(join_by_nested_loops(bound, tables, event_times))
+        return answers_of_table(join_by_nested_loops(bound, tables, self._event_times()))
+
+    def groups(self, bound: JoinQuery, since: int, created_at: int, until: int) -> Answers:
+        """Groups of the joined rows over batches [since, until) that have a member of `created_at` or later."""
+        if created_at >= until:
+            return Counter()
+        tables = {s.name: self._with_arrivals(s, since, until) for s in self._case.streams}
+        columns, row_count = joined_rows(bound, tables, self._event_times())
+        arrivals = [columns[relation.alias, ARRIVAL].to_numpy() for relation in bound.relations]
+        columns, row_count = filtered(columns, np.max(arrivals, axis=0) >= created_at)
+        bound_us = closed_until(bound, watermarks_after(self._case, until))
+        return answers_of_table(group_rows(bound, columns, row_count, bound_us))
+
+    def _event_times(self) -> dict[str, str | None]:
+        return {s.name: s.event_time for s in self._case.streams}
+
+    def _with_arrivals(self, stream: StreamCase, since: int, until: int) -> pa.Table:
+        counts = [len(rows) for rows in self._kept.rows[stream.name][since:until]]
+        arrivals = np.repeat(np.arange(since, until), counts)
+        table = rows_between(stream, self._kept, since, until)
+        return table.append_column(ARRIVAL, pa.array(arrivals, pa.int64()))
 
 
 def rows_between(stream: StreamCase, kept: KeptRows, since: int, until: int) -> pa.Table:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from random import Random
 
 from dovetail.engine.fill_intermediates import FillPolicy
-from dovetail.optimizer.choose_probe_orders import edges_between
+from dovetail.optimizer.choose_probe_orders import reachable_from
+from dovetail.optimizer.choose_routing import ChosenRouting
 from dovetail.optimizer.decide import Decide, Decisions, intermediates_of
 from dovetail.optimizer.live_query import LiveQuery, store_of
 from dovetail.optimizer.materialize import foldable_subsets, starts_of
+from dovetail.optimizer.weak_edges import weak_edges
+from dovetail.plan.routing import Routing
+from dovetail.plan.shared_plan import SharedPlan, usual_routing
 from dovetail.query.stream import Stream
 from dovetail.stats.catalog import StatsCatalog
 
@@ -18,7 +22,7 @@ BATCHES_PER_PLAN = (2, 3, 5)
 
 
 def random_decisions(seed: int) -> Decide:
-    """Any order without cross products, any ranks, any subset of the joins that could be kept."""
+    """Any order without needless cross products, any ranks, any routing, any subset of the joins that could be kept."""
     batches_per_plan = Random(seed).choice(BATCHES_PER_PLAN)
 
     def decide(
@@ -43,9 +47,42 @@ def random_decisions(seed: int) -> Decide:
                     for start in starts:
                         joined[start] |= set(aliases)
                     chosen.append((live, aliases, starts))
-        return Decisions(orders, intermediates_of(chosen, streams), rank_order)
+        return Decisions(orders, intermediates_of(chosen, streams), rank_order, RandomRoutings(seed, batch))
 
     return decide
+
+
+@dataclass(frozen=True)
+class RandomRoutings:
+    """Any routing for every keyed index, another with every batch; codes are split that there are."""
+
+    seed: int
+    batch: int
+
+    def __call__(
+        self, plan: SharedPlan, stats: StatsCatalog, _running: tuple[ChosenRouting, ...]
+    ) -> tuple[ChosenRouting, ...]:
+        rng = Random(f"{self.seed} {self.batch} routings")
+        chosen = []
+        for store in plan.stores:
+            for index in store.indexes:
+                codes = _codes_seen(stats, store.id, index.id)
+                routing = self._routing(rng, codes) if index.keys else usual_routing(index)
+                chosen.append(ChosenRouting(store.id, index.id, routing, "by chance"))
+        return tuple(chosen)
+
+    def _routing(self, rng: Random, codes: list[int]) -> Routing:
+        subgroups = rng.choice([None, None, 1, 2, 3, 4])
+        if subgroups == 1:
+            return Routing(subgroups=1)
+        split = rng.sample(codes, rng.randint(0, len(codes)))
+        stored = rng.randint(0, len(split))
+        return Routing(subgroups, tuple(sorted(split[:stored])), tuple(sorted(split[stored:])))
+
+
+def _codes_seen(stats: StatsCatalog, store: str, index: str) -> list[int]:
+    keys = stats.observed.keys.get((store, index))
+    return sorted({code for sketch in keys.sketch_by_batch.values() for code in sketch.codes}) if keys else []
 
 
 def random_fills(seed: int) -> FillPolicy:
@@ -59,6 +96,12 @@ def _order(rng: Random, live: LiveQuery, start: str) -> tuple[str, ...]:
     order = [start]
     remaining = [relation.alias for relation in live.query.relations if relation.alias != start]
     while remaining:
-        order.append(rng.choice([alias for alias in remaining if edges_between(live.query, order, alias)]))
+        order.append(rng.choice(_next_of(rng, live, order, remaining)))
         remaining.remove(order[-1])
     return tuple(order)
+
+
+def _next_of(rng: Random, live: LiveQuery, order: list[str], remaining: list[str]) -> list[str]:
+    """Mostly what planners would take; where conditions without equality connect, sometimes anything."""
+    is_any = rng.random() < 0.2 and bool(weak_edges(live.query))
+    return remaining if is_any else reachable_from(live.query, order, remaining)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from random import Random
 
 from dovetail.testing.cases import QueryCase, StreamCase
@@ -23,6 +23,7 @@ from dovetail.testing.random_expressions import (
     shifted_date,
     sql,
 )
+from dovetail.testing.random_thetas import ThetaMaker
 
 ALIASES = ("a", "b", "c", "d", "e")
 SECOND = 1_000_000
@@ -33,7 +34,8 @@ _SAME_NAME = re.compile(r"\w+\.(\w+) = \w+\.\1")
 class QueryLimits:
     """What a generator may use. `full_history` False asks for queries whose state is bounded.
 
-    `distinct_streams` asks for three or more relations without self-joins.
+    `distinct_streams` asks for three or more relations without self-joins. `aggregates` is the share of queries that
+    ask for groups (see `random_aggregates`).
     """
 
     max_relations: int = 5
@@ -42,13 +44,15 @@ class QueryLimits:
     within: bool = True
     selections: bool = True
     distinct_streams: bool = False
+    theta_chance: float = 0.0
+    aggregates: float = 0.0
 
 
 DEFAULT_QUERY_LIMITS = QueryLimits()
 
 
 @dataclass(frozen=True)
-class _Window:
+class Window:
     size_us: int
     slide_us: int
     offset_us: int
@@ -65,7 +69,7 @@ class _Window:
 
 
 @dataclass(frozen=True)
-class _Relation:
+class Relation:
     """One relation of the FROM clause: its text without alias, its alias and its columns."""
 
     source: SqlText
@@ -80,6 +84,15 @@ class _Relation:
     @property
     def window(self) -> SqlText | None:
         return next((column.text for column in self.columns if column.kind == "window"), None)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a query asks of its joined rows: the SELECT list, more of FROM after all joins, what follows WHERE."""
+
+    items: SqlText
+    more_from: SqlText = field(default_factory=lambda: sql(""))
+    groups: SqlText = field(default_factory=lambda: sql(""))
 
 
 class QueryMaker:
@@ -99,9 +112,10 @@ class QueryMaker:
         self.constants = constants
         self.limits = limits
         self.expressions = ExpressionMaker(shape, constants)
+        self.thetas = ThetaMaker(shape, constants)
 
     def query(self, name: str) -> QueryCase:
-        time_form = self._time_form()
+        time_form = self.time_form()
         relations = self._relations(time_form)
         conditions = self._key_conditions(relations, time_form)
         within_all: int | None = None
@@ -110,27 +124,33 @@ class QueryMaker:
         elif time_form == "within_all":
             within_all = self.constants.randint(0, 12) * SECOND // 2
         conditions += self._selections(relations) + self._residuals(relations)
-        items = self._select_items(relations)
+        asked = self.asked(relations)
         # Where USING puts its column in a star is told differently by Spark and DuckDB.
-        may_use_using = "*" not in items.dovetail
+        may_use_using = "*" not in asked.items.dovetail
         source, where = self._from_clause(relations, conditions, may_use_using)
-        text = _assemble(items, source, where)
-        batch_text = _assemble(items, source, [*where, *_spelled_out_within(relations, within_all)])
+        text = _assemble(asked, source, where)
+        batch_text = _assemble(asked, source, [*where, *_spelled_out_within(relations, within_all)])
         suffix = "" if within_all is None else f" WITHIN {_duration(within_all)}"
         return QueryCase(name, text.dovetail + suffix, batch_text.spark, batch_text.duckdb)
 
-    def _time_form(self) -> str:
+    def time_form(self) -> str:
         forms = ["pairs"] * 4
         forms += ["none"] * 2 if self.limits.full_history else []
         forms += ["within_all", "within_all", "within_each", "within_each"] if self.limits.within else []
         forms += ["hop", "hop"] if self.limits.hop_windows else []
         return self.shape.choice(forms)
 
+    def relation_count(self) -> int:
+        return min(self.shape.choice([2] * 11 + [3] * 5 + [4] * 3 + [5] * 2), self.limits.max_relations)
+
+    def asked(self, relations: tuple[Relation, ...]) -> Asked:
+        return Asked(self.select_items(relations))
+
     # -- relations ---------------------------------------------------------------------------------
 
-    def _relations(self, time_form: str) -> tuple[_Relation, ...]:
+    def _relations(self, time_form: str) -> tuple[Relation, ...]:
         shape = self.shape
-        count = min(shape.choice([2] * 11 + [3] * 5 + [4] * 3 + [5] * 2), self.limits.max_relations)
+        count = self.relation_count()
         is_free = time_form == "none" or (time_form == "pairs" and self.limits.full_history)
         usable = [s for s in self.streams if s.event_time is not None or is_free]
         if not usable:
@@ -139,12 +159,12 @@ class QueryMaker:
         if self.limits.distinct_streams:
             chosen = shape.sample(usable, min(max(count, 3), len(usable)))
             chosen += chosen[:1] * (len(chosen) == 1)
-        window = self._window() if time_form == "hop" else None
+        window = self.window() if time_form == "hop" else None
         relations = []
         for letter, stream in zip(ALIASES, chosen, strict=False):
             is_named_by_stream = chosen.count(stream) == 1 and shape.random() < 0.15
             if window is not None and shape.random() < 0.1:
-                window = self._window()  # from here on: such windows are equal only by chance
+                window = self.window()  # from here on: such windows are equal only by chance
             relation = self._relation(stream, stream.name if is_named_by_stream else letter, window)
             is_within = time_form == "within_each" and (not self.limits.full_history or shape.random() < 0.75)
             if is_within:
@@ -152,19 +172,19 @@ class QueryMaker:
             relations.append(relation)
         return tuple(relations)
 
-    def _window(self) -> _Window:
+    def window(self) -> Window:
         size = self.shape.choice([1, 2, 3, 4, 5])
         slide = self.shape.choice([size, size, max(1, size // 2), 1, max(1, size - 1)])
         offset = self.shape.choice([0, 0, 0, slide * SECOND // 2])
-        return _Window(size * SECOND, slide * SECOND, offset)
+        return Window(size * SECOND, slide * SECOND, offset)
 
-    def _relation(self, stream: StreamCase, alias: str, window: _Window | None) -> _Relation:
+    def _relation(self, stream: StreamCase, alias: str, window: Window | None) -> Relation:
         inner = [
             ScopeColumn(sql(name), kind, self.domains.get((stream.name, name), ""), name == stream.event_time)
             for name, kind in stream.columns
         ]
         if window is None and self.shape.random() < 0.75:
-            return _Relation(sql(stream.name), alias, tuple(_qualified(alias, column) for column in inner))
+            return Relation(sql(stream.name), alias, tuple(_qualified(alias, column) for column in inner))
         items = [sql("*")] if self.shape.random() < 0.2 else None
         outer = [_qualified(alias, column) for column in inner]
         if items is None:
@@ -177,7 +197,7 @@ class QueryMaker:
         has_where = self.limits.selections and self.shape.random() < 0.35
         where = sql(" WHERE {}", self.expressions.predicate(inner)) if has_where else sql("")
         source = sql("(SELECT {} FROM {}{})", join_sql(", ", items), stream.name, where)
-        return _Relation(source, alias, tuple(outer))
+        return Relation(source, alias, tuple(outer))
 
     def _derived_columns(self, alias: str, inner: list[ScopeColumn]) -> tuple[list[SqlText], list[ScopeColumn]]:
         items: list[SqlText] = []
@@ -208,7 +228,7 @@ class QueryMaker:
 
     # -- conditions --------------------------------------------------------------------------------
 
-    def _key_conditions(self, relations: tuple[_Relation, ...], time_form: str) -> list[SqlText]:
+    def _key_conditions(self, relations: tuple[Relation, ...], time_form: str) -> list[SqlText]:
         shape = self.shape
         edges = [(shape.randrange(later), later) for later in range(1, len(relations))]
         if len(relations) > 2 and shape.random() < 0.3:
@@ -218,13 +238,29 @@ class QueryMaker:
             one, other = relations[earlier], relations[later]
             if shape.random() < 0.5:
                 one, other = other, one
-            conditions += self._edge_keys(one, other)
+            conditions += self._edge(relations, one, other)
             if time_form == "hop" and one.window and other.window and shape.random() < 0.95:
                 part = shape.choice(["{} = {}"] * 8 + ["{}.start = {}.start", "{0}.start = {1}.start AND {1} = {0}"])
                 conditions.append(sql(part, one.window, other.window))
         return conditions
 
-    def _edge_keys(self, one: _Relation, other: _Relation) -> list[SqlText]:
+    def _edge(self, relations: tuple[Relation, ...], one: Relation, other: Relation) -> list[SqlText]:
+        if not self.limits.theta_chance or self.shape.random() >= self.limits.theta_chance:
+            return self._edge_keys(one, other)
+        draw = self.shape.random()
+        if draw < 0.1 and one.event_time and other.event_time:
+            return [self._time_bound(self._time_of(one), self._time_of(other))]
+        condition = self.thetas.condition(one.columns, other.columns)
+        earlier = relations[: max(relations.index(one), relations.index(other))]
+        thirds = [relation for relation in earlier if relation not in (one, other)]
+        if draw < 0.25 and thirds:
+            third = self.shape.choice(thirds)
+            condition = self.thetas.over_three(one.columns, third.columns, other.columns) or condition
+        if condition is None:
+            return self._edge_keys(one, other)
+        return [condition, *(self._edge_keys(one, other) if draw > 0.65 else [])]
+
+    def _edge_keys(self, one: Relation, other: Relation) -> list[SqlText]:
         pairs = [(x, y) for x in one.columns for y in other.columns if x.domain and x.domain == y.domain]
         count = 2 if len(pairs) > 1 and self.shape.random() < 0.3 else 1
         chosen = self.shape.sample(pairs, count)
@@ -253,7 +289,7 @@ class QueryMaker:
             forms += [sql("{} = {} + {}", x.text, y.text, interval(step * SECOND))]
         return self.shape.choice(forms) if self.shape.random() < 0.25 else forms[0]
 
-    def _pair_bounds(self, relations: tuple[_Relation, ...]) -> list[SqlText]:
+    def _pair_bounds(self, relations: tuple[Relation, ...]) -> list[SqlText]:
         bounds: list[SqlText] = []
         for later in range(1, len(relations)):
             one, other = relations[self.shape.randrange(later)], relations[later]
@@ -263,7 +299,7 @@ class QueryMaker:
                 bounds.append(self._time_bound(self._time_of(one), self._time_of(other)))
         return bounds
 
-    def _time_of(self, relation: _Relation) -> SqlText:
+    def _time_of(self, relation: Relation) -> SqlText:
         """The event time, or the column of a derived table that holds it shifted."""
         return self.shape.choice([c.text for c in relation.columns if c.is_event_time or c.is_shifted_time])
 
@@ -293,13 +329,13 @@ class QueryMaker:
             return self.shape.choice(one_sided)
         return self.shape.choice(two_sided)
 
-    def _selections(self, relations: tuple[_Relation, ...]) -> list[SqlText]:
+    def _selections(self, relations: tuple[Relation, ...]) -> list[SqlText]:
         if not self.limits.selections:
             return []
         chance = 0.3 if len(relations) < 4 else 0.15
         return [self.expressions.predicate(r.columns) for r in relations if self.shape.random() < chance]
 
-    def _residuals(self, relations: tuple[_Relation, ...]) -> list[SqlText]:
+    def _residuals(self, relations: tuple[Relation, ...]) -> list[SqlText]:
         if self.shape.random() > 0.22:
             return []
         involved = self.shape.sample(relations, min(len(relations), self.shape.choice([2, 2, 3])))
@@ -315,7 +351,7 @@ class QueryMaker:
 
     # -- text --------------------------------------------------------------------------------------
 
-    def _select_items(self, relations: tuple[_Relation, ...]) -> SqlText:
+    def select_items(self, relations: tuple[Relation, ...]) -> SqlText:
         shape = self.shape
         columns = [column for relation in relations for column in relation.columns]
         # A whole window over times without zone is refused in the output; its ends are not.
@@ -329,18 +365,18 @@ class QueryMaker:
                 items.append(sql("{}.*", shape.choice(relations).alias))
             elif draw < 0.65:
                 column = shape.choice(columns)
-                items.append(self._window_part(column.text, is_free) if column.kind == "window" else column.text)
+                items.append(self.window_part(column.text, is_free) if column.kind == "window" else column.text)
             else:
                 items.append(sql("{} AS o{}", self.expressions.value(columns)[0], position))
         return join_sql(", ", items)
 
-    def _window_part(self, window: SqlText, may_be_whole: bool) -> SqlText:
+    def window_part(self, window: SqlText, may_be_whole: bool) -> SqlText:
         start, end = sql("{}.start", window), sql("{}.end", window)
         whole = window if may_be_whole else start
         return self.shape.choice([whole, start, replace(end, duckdb=f'{window.duckdb}."end"')])
 
     def _from_clause(
-        self, relations: tuple[_Relation, ...], conditions: list[SqlText], may_use_using: bool
+        self, relations: tuple[Relation, ...], conditions: list[SqlText], may_use_using: bool
     ) -> tuple[SqlText, list[SqlText]]:
         """The FROM clause, and the conditions that it leaves to WHERE."""
         shape = self.shape
@@ -366,7 +402,7 @@ class QueryMaker:
             clause = sql("{} {} {} ON {}", clause, keyword, text, join_sql(" AND ", here))
         return clause, left
 
-    def _relation_text(self, relation: _Relation) -> SqlText:
+    def _relation_text(self, relation: Relation) -> SqlText:
         if relation.source.dovetail == relation.alias:
             text = relation.source
         else:
@@ -380,12 +416,13 @@ def _qualified(alias: str, column: ScopeColumn) -> ScopeColumn:
     return replace(column, text=sql("{}.{}", alias, column.text))
 
 
-def _assemble(items: SqlText, source: SqlText, where: Sequence[SqlText]) -> SqlText:
-    text = sql("SELECT {} FROM {}", items, source)
-    return sql("{} WHERE {}", text, join_sql(" AND ", where)) if where else text
+def _assemble(asked: Asked, source: SqlText, where: Sequence[SqlText]) -> SqlText:
+    text = sql("SELECT {} FROM {}{}", asked.items, source, asked.more_from)
+    text = sql("{} WHERE {}", text, join_sql(" AND ", where)) if where else text
+    return sql("{}{}", text, asked.groups)
 
 
-def _aliases_in(condition: SqlText, relations: tuple[_Relation, ...]) -> set[str]:
+def _aliases_in(condition: SqlText, relations: tuple[Relation, ...]) -> set[str]:
     return {r.alias for r in relations if re.search(rf"\b{r.alias}\.", condition.dovetail)}
 
 
@@ -393,7 +430,7 @@ def _duration(micros: int) -> str:
     return f"{micros // SECOND} SECONDS" if micros % SECOND == 0 else f"{micros // 1000} MILLISECONDS"
 
 
-def _spelled_out_within(relations: tuple[_Relation, ...], within_all: int | None) -> list[SqlText]:
+def _spelled_out_within(relations: tuple[Relation, ...], within_all: int | None) -> list[SqlText]:
     """WITHIN as conditions: no other member is later than a relation's row by more than its window."""
     conditions: list[SqlText] = []
     for one in relations:

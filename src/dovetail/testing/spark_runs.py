@@ -16,7 +16,17 @@ from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 
-from dovetail.testing.cases import EngineCase, KeptRows, QueryCase, StreamCase, keep_rows_in_time
+from dovetail.query.closing import closed_until
+from dovetail.query.join_query import JoinQuery
+from dovetail.testing.cases import (
+    CLOSED_UNTIL,
+    EngineCase,
+    KeptRows,
+    QueryCase,
+    StreamCase,
+    keep_rows_in_time,
+    watermarks_after,
+)
 from dovetail.testing.oracle import Answers, answers_of_table, rows_between
 
 if TYPE_CHECKING:
@@ -70,6 +80,12 @@ class SparkBatchOracle:
             table = rows_between(stream, self._kept, since, until)
             self._spark.createDataFrame(table, _ddl(stream)).createOrReplaceTempView(stream.name)
         return answers_of_table(self._spark.sql(sql).toArrow())
+
+    def groups(self, query: QueryCase, bound: JoinQuery, until: int) -> Answers:
+        """Batch SQL of an aggregation over the rows before batch `until`."""
+        bound_us = closed_until(bound, watermarks_after(self._case, until))
+        moment = "NULL" if bound_us is None else f"timestamp_micros({bound_us})"
+        return self.answers(query.batch_sql.replace(CLOSED_UNTIL, moment), 0, until)
 
 
 def _ddl(stream: StreamCase) -> str:

@@ -1,0 +1,31 @@
+"""The oracle of groups is Spark's own batch SQL: types, NULL and NaN keys, empty groups, rounding of decimals."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from pyspark.sql import SparkSession
+
+from dovetail.frontend.compile_sql import compile_sql
+from dovetail.testing.asserts import assert_same_answers
+from dovetail.testing.generators import GROUPS, random_case
+from dovetail.testing.oracle import NestedLoopOracle
+from dovetail.testing.spark_runs import SparkBatchOracle
+
+pytestmark = pytest.mark.spark
+
+CASE_COUNT = int(os.environ.get("DOVETAIL_SPARK_CASES", "30"))
+FIRST_SEED = int(os.environ.get("DOVETAIL_SEED", "0")) + 2_000_000
+
+
+def test_groups_of_nested_loops_are_those_of_spark(spark: SparkSession) -> None:
+    for seed in range(FIRST_SEED, FIRST_SEED + CASE_COUNT):
+        case = random_case(seed, GROUPS)
+        by_loops, by_spark = NestedLoopOracle(case), SparkBatchOracle(spark, case)
+        streams = {stream.name: stream.stream for stream in case.streams}
+        until = len(case.batches)
+        for query in case.queries:
+            bound = compile_sql(query.sql, streams)
+            about = f"seed {seed}, {query.name}: {query.sql}"
+            assert_same_answers(by_loops.groups(bound, 0, 0, until), by_spark.groups(query, bound, until), about)
