@@ -36,7 +36,7 @@ def test_explain_shows_figures_with_their_origin(bench: Bench) -> None:
     rates = "4 (counted) a batch, 0.4 (counted) a second of event time, 0 (counted) of them late"
     assert [line.lstrip("│├└─ ") for line in stores[3:6]] == [
         f"rows: {rates}, 4 (counted) live, 4 (counted) stored in {stored_bytes:,} bytes",
-        "index [k]; distinct keys: 3 (counted)",
+        "index [k]; distinct keys: 3 (counted); routed by hash (no partition has much more to do than others)",
         "gt(row.v, 1:int): passes 0.5 (counted)",
     ]
     probes = lines[len(stores) :]

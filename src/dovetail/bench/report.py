@@ -260,6 +260,21 @@ def _adhoc_rows(figures: Figures) -> list[FigureRow]:
     ]
 
 
+def _skew_rows(figures: Figures) -> list[FigureRow]:
+    names = {"hash": "hash", "contrand": f"ContRand, {figures['subgroups']} subgroups", "split": "hot keys split"}
+    rows = [FigureRow("input rows an exponent; units", f"{figures['rows']:,}; {figures['units']}")]
+    for exponent, by_routing in figures["imbalance"].items():
+        for routing, imbalance in by_routing.items():
+            rows.append(
+                FigureRow(
+                    f"Zipf {exponent}, {names[routing]}: slowest unit over mean, by work; by task seconds; total time",
+                    f"{imbalance}; {figures['imbalance_seconds'][exponent][routing]}; "
+                    f"{figures['total_s'][exponent][routing]} s",
+                )
+            )
+    return rows
+
+
 _DEPLOYED = "request to first batch in effect, median; 99%"
 
 
@@ -283,6 +298,7 @@ _ROWS_BY_SUITE = {
     "tpch-multi": _tpch_multi_rows,
     "materialize": _materialize_rows,
     "adhoc": _adhoc_rows,
+    "skew": _skew_rows,
 }
 
 

@@ -11,7 +11,19 @@ import pyspark
 from pyspark.sql import SparkSession
 from rich.console import Console
 
-from dovetail.bench import adaptive, adhoc, ilp, materialize, multiway, queries, single, smallest, tpch_multi, window
+from dovetail.bench import (
+    adaptive,
+    adhoc,
+    ilp,
+    materialize,
+    multiway,
+    queries,
+    single,
+    skew,
+    smallest,
+    tpch_multi,
+    window,
+)
 from dovetail.bench.measure import Steps
 from dovetail.bench.options import BenchError, BenchOptions
 from dovetail.bench.report import figures_table
@@ -34,6 +46,7 @@ SUITES: dict[str, Callable[[Workbench], dict[str, object]]] = {
 SUITES_WITHOUT_SPARK: dict[str, Callable[[BenchOptions, Steps], dict[str, object]]] = {
     "ilp": ilp.run,
     "materialize": materialize.run,
+    "skew": skew.run,
 }
 
 

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from dovetail.cli.errors import show_errors
 
-SUITES_TEXT = "single, queries, window, multiway, smallest, ilp, adaptive, tpch-multi, materialize or adhoc."
+SUITES_TEXT = "single, queries, window, multiway, smallest, ilp, adaptive, tpch-multi, materialize, adhoc or skew."
 
 
 @show_errors

@@ -20,6 +20,7 @@ from dovetail.engine.explain_records import (
     PlanExplained,
     ProbeExplained,
     QueryCostExplained,
+    RoutingExplained,
     RowFigures,
     SelectionExplained,
     StepExplained,
@@ -164,7 +165,20 @@ class PlanDescriber:
     def _index(self, store: str, index: str) -> IndexExplained:
         distinct = self.stats.distinct(store, index)
         shares = sorted(self.stats.heavy_share_by_code(store, index).values(), reverse=True)
-        return IndexExplained(index, distinct, None if distinct is None else len(shares), shares[0] if shares else None)
+        chosen = next(each for each in self.planned.routings if (each.store, each.index) == (store, index))
+        return IndexExplained(
+            index=index,
+            distinct_keys=distinct,
+            frequent_keys=None if distinct is None else len(shares),
+            largest_key_share=shares[0] if shares else None,
+            routing=RoutingExplained(
+                str(chosen.routing),
+                chosen.because,
+                chosen.routing.subgroups,
+                len(chosen.routing.split_stored),
+                len(chosen.routing.split_probing),
+            ),
+        )
 
     # Intermediates
 

@@ -24,11 +24,23 @@ class RowFigures:
 
 
 @dataclass(frozen=True)
+class RoutingExplained:
+    """How the index is spread over partitions, and why; `subgroups` of None: by hash. Then how many keys are split."""
+
+    routing: str
+    because: str
+    subgroups: int | None
+    split_stored: int
+    split_probing: int
+
+
+@dataclass(frozen=True)
 class IndexExplained:
     index: str
     distinct_keys: Estimate | None
     frequent_keys: int | None
     largest_key_share: float | None
+    routing: RoutingExplained
 
 
 @dataclass(frozen=True)

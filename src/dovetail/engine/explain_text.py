@@ -96,7 +96,7 @@ def _index(index: IndexExplained) -> TextTree:
     text = f"index {index.index}; distinct keys: {_figure(index.distinct_keys)}"
     if index.largest_key_share is not None:
         text += f"; frequent keys: {index.frequent_keys}, the first has {index.largest_key_share:.1%} of the rows"
-    return TextTree(text)
+    return TextTree(f"{text}; routed by {index.routing.routing} ({index.routing.because})")
 
 
 def _intermediate(kept: IntermediateExplained) -> TextTree:

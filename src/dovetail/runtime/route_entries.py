@@ -71,7 +71,8 @@ class RangeEntries:
         is_kept = np.ones(found.stop - found.start, np.bool_)
         for begin, end in zip(lower.tolist(), upper.tolist(), strict=True):
             is_kept[begin - found.start : end - found.start] = False
-        return np.flatnonzero(is_kept) + found.start
+        kept: I64 = np.flatnonzero(is_kept) + found.start
+        return kept
 
 
 @dataclass(frozen=True)
