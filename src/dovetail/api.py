@@ -31,9 +31,10 @@ from dovetail.frontend.statement import CreateStream
 from dovetail.optimizer.derive_stores import growing_streams
 from dovetail.optimizer.live_query import LiveQuery
 from dovetail.query.durations import DurationError, parse_duration
+from dovetail.query.growing_groups import growing_groups
 from dovetail.query.stream import Stream
 from dovetail.query.stream_spec import StreamSpec, stream_spec
-from dovetail.runtime.result_batch import ResultBatch, TakeBatch, answers_table
+from dovetail.runtime.result_batch import ResultBatch, TakeBatch
 from dovetail.runtime.spark.open_stream import check_source
 from dovetail.runtime.spark.pipeline import AVAILABLE_NOW, SparkPipeline
 from dovetail.runtime.spark.read_results import read_results
@@ -41,6 +42,7 @@ from dovetail.runtime.spark.source_history import SourceHistory
 from dovetail.runtime.spark.types import stream_columns
 from dovetail.runtime.spark.worker_python import use_own_interpreter
 from dovetail.runtime.spark.write_sink import write_sink
+from dovetail.store.read_answers import current_answers
 from dovetail.store.vacuum import VacuumReport, vacuum
 
 if TYPE_CHECKING:
@@ -55,7 +57,8 @@ SINK_PATIENCE_S = 10.0
 class QueryStatus:
     """`complete_from` is the first batch all of whose rows the answers cover; batches are None while pending.
 
-    `growing_streams` are the streams whose rows the query keeps for ever, because no time bound lets them go.
+    `growing_streams` are the streams whose rows the query keeps for ever, because no time bound lets them go;
+    `growing_groups` what it keeps for ever of its groups, because no window lets them go.
     `delivered_batch` is the batch up to which the sink has all answers, None without a sink; `sink_error` what keeps
     it from more.
     `failed_batch` is the batch that put it into quarantine; `error` says why, and what to do.
@@ -72,6 +75,7 @@ class QueryStatus:
     failed_batch: int | None
     total_rows: int
     growing_streams: tuple[str, ...]
+    growing_groups: tuple[str, ...]
     delivered_batch: int | None
     sink_error: str | None
     backfill: BackfillStatus | None = None
@@ -105,6 +109,7 @@ class Query:
             failed_batch=record.failed_batch,
             total_rows=record.total_rows,
             growing_streams=tuple(growing_streams(live)),
+            growing_groups=growing_groups(live.query),
             delivered_batch=None if delivery is None else delivery.delivered_batch,
             sink_error=None if delivery is None else delivery.error,
             backfill=self._engine.backfill_status(self.id),
@@ -138,12 +143,15 @@ class Query:
         return self.status
 
     def results(self) -> DataFrame:
-        """All committed answers so far, as a batch DataFrame."""
-        output, files = self._engine.compiled(self.id).output, self._engine.results(self.id)
-        return read_results(self._spark, self._engine.root, output, files)
+        """All committed answers so far, as a batch DataFrame; of running groups those that are true now."""
+        query, files = self._engine.compiled(self.id), self._engine.results(self.id)
+        return read_results(self._spark, self._engine.root, query, files)
 
     def foreach_batch(self, function: TakeBatch, *, after: int | None = None) -> Delivery:
         """Have `function(arrow_table, batch)` called with every batch's answers, in order, in a thread of its own.
+
+        Answers that may be taken back come with a last column `_change`: +1 for a row that is now true, -1 for one
+        that was and is not any more.
 
         It begins with the next batch, or with the first one later than `after`. A batch on which the function raises
         is given to it again. This lasts as long as the session: attach it again after a restart, with `after` the
@@ -157,9 +165,9 @@ class Query:
         return delivery is None or delivery.await_delivered(timeout)
 
     def to_arrow(self) -> pa.Table:
-        """All committed answers so far, read from their files without a Spark job; a repeated name gets a number."""
-        output, files = self._engine.compiled(self.id).output, tuple(self._engine.results(self.id))
-        return answers_table(self._engine.root, output, files, self._engine.options.timezone)
+        """As `results`, read from their files without a Spark job; a repeated name gets a number."""
+        query, files = self._engine.compiled(self.id), self._engine.results(self.id)
+        return current_answers(self._engine.root, query, files, self._engine.options.timezone)
 
     def to_pandas(self) -> pd.DataFrame:
         """As `to_arrow`, for pandas."""
@@ -190,7 +198,7 @@ class Query:
             ("created in batch", status.created_batch),
             ("complete from batch", status.complete_from),
             ("dropped in batch", status.dropped_batch),
-            ("kept for ever", ", ".join(status.growing_streams) or None),
+            ("kept for ever", ", ".join((*status.growing_streams, *status.growing_groups)) or None),
             ("SQL", self.sql),
         ]
         return html_table(f"Query {self.name}", (), [row for row in rows if row[1] is not None])

@@ -33,6 +33,8 @@ STATUS: dict[str, Any] = {
     "columns": [{"name": "x", "type": "int"}],
     "reads": {"s": ["x"]},
     "growing_streams": [],
+    "growing_groups": [],
+    "change_column": None,
     "estimate": None,
     "delivered_batch": None,
     "sink_error": None,

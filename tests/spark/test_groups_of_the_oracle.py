@@ -15,7 +15,7 @@ from dovetail.testing.spark_runs import SparkBatchOracle
 
 pytestmark = pytest.mark.spark
 
-CASE_COUNT = int(os.environ.get("DOVETAIL_SPARK_CASES", "30"))
+CASE_COUNT = int(os.environ.get("DOVETAIL_SPARK_CASES", "6"))
 FIRST_SEED = int(os.environ.get("DOVETAIL_SEED", "0")) + 2_000_000
 
 

@@ -50,13 +50,18 @@ def print_answers(handle: QueryHandle, *, last: int | None, as_json: bool) -> No
 
 
 def print_tail(handle: QueryHandle, *, last: int, limit: int | None, as_json: bool) -> None:
-    """First the newest answers there are, then each batch's: the two meet without a gap."""
+    """First the newest answers there are, then each batch's: the two meet without a gap.
+
+    Where answers are taken back, those at the beginning are shown as rows that came.
+    """
     from dovetail.client import Batch  # noqa: PLC0415 - `dovetail --help` does not wait for the HTTP library
 
     before = handle.rows(last=max(last, 1))
-    rows = before.rows if last else ()
-    printer, left = RowPrinter(before.columns, as_json=as_json), limit
     tail = handle.tail(from_batch=before.through + 1)
+    change = tail.status.change_column
+    rows = tuple({**row, change: 1} if change else row for row in before.rows) if last else ()
+    columns = before.columns if change is None else (*before.columns, change)
+    printer, left = RowPrinter(columns, as_json=as_json), limit
     try:
         printer.print(rows[:left])
         left = None if left is None else left - len(rows)

@@ -168,6 +168,8 @@ def print_query(status: QueryStatus) -> None:
         lines.append(f"  answers are complete from batch {status.complete_from} on")
     if status.growing_streams:
         lines.append(f"  keeps for ever, because no time bound lets them go: {', '.join(status.growing_streams)}")
+    if status.growing_groups:
+        lines.append(f"  keeps for ever, because no window lets them go: {', '.join(status.growing_groups)}")
     chosen = ", ".join(f"{key}={value}" for key, value in status.options.items() if value is not None)
     lines += [f"  options: {chosen}", f"  owner: {status.owner or '-'}", "", status.sql.strip("\n")]
     print_text("\n".join(lines))

@@ -66,7 +66,10 @@ class QueryHandle:
         return explanation(self._transport, f"{self._path}/explain", format)
 
     def results(self, *, last: int | None = None) -> pa.Table:
-        """All answers that are committed now, or the newest `last`, as an Arrow table."""
+        """All answers that are committed now, or the newest `last`, as an Arrow table.
+
+        Of a query whose answers are taken back (groups without a window) those that are true now.
+        """
         return read_table(self._transport, self._path, last=last)
 
     def rows(self, *, last: int | None = None) -> Answers:
@@ -77,7 +80,10 @@ class QueryHandle:
         return self.results(last=last).to_pandas()
 
     def tail(self, *, from_batch: int | None = None, patience_s: float = 60.0) -> Tail:
-        """Answers as they come, from the next batch on or from `from_batch`, over lost connections."""
+        """Answers as they come, from the next batch on or from `from_batch`, over lost connections.
+
+        Where answers are taken back each row has a `status.change_column`: 1 when it came, -1 when it went.
+        """
         return Tail(self._transport, self._path, self.status, from_batch=from_batch, patience_s=patience_s)
 
     def _change(self, method: str, body: dict[str, Any] | None, wait_s: float, request: str) -> QueryStatus:
@@ -98,7 +104,7 @@ class QueryHandle:
             ("created in batch", status.created_batch),
             ("complete from batch", status.complete_from),
             ("dropped in batch", status.dropped_batch),
-            ("kept for ever", ", ".join(status.growing_streams) or None),
+            ("kept for ever", ", ".join((*status.growing_streams, *status.growing_groups)) or None),
             ("owner", status.owner),
             ("columns", ", ".join(f"{column.name} {column.type}" for column in status.columns)),
             ("SQL", status.sql),

@@ -19,7 +19,10 @@ class Column:
 
 @dataclass(frozen=True)
 class QueryStatus:
-    """As `docs/rest.md` has it. `in_effect`: no change of the query waits for a batch."""
+    """As `docs/rest.md` has it. `in_effect`: no change of the query waits for a batch.
+
+    `change_column` is the name under which `tail` says whether a row came or went; None when rows only come.
+    """
 
     id: str
     name: str
@@ -36,8 +39,10 @@ class QueryStatus:
     owner: str | None
     options: Mapping[str, Any]
     columns: tuple[Column, ...]
+    change_column: str | None
     reads: Mapping[str, tuple[str, ...]]
     growing_streams: tuple[str, ...]
+    growing_groups: tuple[str, ...]
     estimate: Mapping[str, Any] | None
     delivered_batch: int | None
     sink_error: str | None
@@ -51,6 +56,7 @@ class QueryStatus:
             columns=_columns,
             reads=lambda given: {stream: tuple(columns) for stream, columns in given.items()},
             growing_streams=tuple,
+            growing_groups=tuple,
         )
 
 
@@ -71,8 +77,10 @@ class Validation:
     """What a query would answer, read and keep for ever."""
 
     columns: tuple[Column, ...]
+    change_column: str | None
     reads: Mapping[str, tuple[str, ...]]
     growing_streams: tuple[str, ...]
+    growing_groups: tuple[str, ...]
     estimate: Mapping[str, Any] | None
 
     @staticmethod
@@ -83,6 +91,7 @@ class Validation:
             columns=_columns,
             reads=lambda given: {stream: tuple(columns) for stream, columns in given.items()},
             growing_streams=tuple,
+            growing_groups=tuple,
         )
 
 

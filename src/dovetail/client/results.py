@@ -41,8 +41,8 @@ def read_table(transport: Transport, path: str, *, last: int | None) -> pa.Table
 
 
 def read_answers(transport: Transport, path: str, *, last: int | None = None, batch: int | None = None) -> Answers:
-    """All answers so far, or the newest `last`, or those of one batch."""
-    asked = {"last": last} if batch is None else {"from_batch": batch, "to_batch": batch}
+    """All answers so far, or the newest `last`, or what one batch brought and took back."""
+    asked = {"last": last} if batch is None else {"from_batch": batch, "to_batch": batch, "changes": "true"}
     pages = list(_pages(transport, path, asked))
     return Answers(
         query_id=pages[0]["id"],
@@ -66,4 +66,5 @@ def _next_page(
     """Up to what was the last batch at the first page: else the answers of a busy query would never end."""
     if not has_more:
         return None
-    return {"cursor": cursor, "to_batch": params.get("to_batch", committed_batch)}
+    kept = {name: params[name] for name in ("changes",) if name in params}
+    return {"cursor": cursor, "to_batch": params.get("to_batch", committed_batch), **kept}

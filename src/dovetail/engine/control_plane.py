@@ -26,6 +26,7 @@ from dovetail.engine.state import EngineState
 from dovetail.frontend.compile_sql import compile_sql
 from dovetail.optimizer.derive_stores import growing_streams
 from dovetail.optimizer.live_query import LiveQuery
+from dovetail.query.growing_groups import growing_groups
 from dovetail.query.join_query import JoinQuery
 from dovetail.query.stream import Stream
 from dovetail.query.stream_spec import StreamSpec
@@ -148,14 +149,15 @@ class ControlPlane:
             self._changelog.append(_declaration(spec, request))
 
     def _check_growth(self, live: LiveQuery) -> None:
-        """A query without time bounds keeps rows for ever: allowed and said aloud, unless a budget is set."""
-        growing, name = growing_streams(live), live.name
+        """A query without time bounds or windows keeps rows or groups for ever: said aloud, refused under a budget."""
+        growing, name = [*growing_streams(live), *growing_groups(live.query)], live.name
         if not growing:
             return
         if self._options.storage_budget is not None:
             raise QueryError(
                 f"query {name!r} would keep {', '.join(growing)} for ever, and the session has a storage budget",
-                hint="bound it in time, e.g. add WITHIN 10 SECONDS at the end, or set storage_budget=None",
+                hint="bound it in time, e.g. add WITHIN 10 SECONDS at the end or group by window(ts, '10 seconds'), or"
+                " set storage_budget=None",
             )
         _log.warning("query %s keeps %s for ever: its state grows without bound", name, ", ".join(growing))
 

@@ -18,6 +18,7 @@ from dovetail.engine.delivery_marks import DeliveryMarks
 from dovetail.engine.engine import Engine
 from dovetail.engine.registry import QueryRecord, QueryState
 from dovetail.engine.sink_spec import SinkSpec
+from dovetail.query.answer_columns import answer_columns
 from dovetail.runtime.result_batch import ResultBatch, TakeBatch, answers_table
 from dovetail.store.manifest import ResultFile
 
@@ -138,7 +139,7 @@ class Deliveries:
         return Delivery(f"query {query_id} to {to}", after, look, deliver, mark, self._backoff)
 
     def _result_batch(self, query_id: str, batch: int, files: tuple[ResultFile, ...]) -> ResultBatch:
-        output = self._engine.compiled(query_id).output
+        output = answer_columns(self._engine.compiled(query_id))
         return ResultBatch(self._engine.root, query_id, batch, output, files)
 
 

@@ -20,6 +20,7 @@ from dovetail.optimizer.live_query import LiveQuery
 from dovetail.optimizer.share_probe_prefixes import Orders, share_probe_prefixes, taken_orders
 from dovetail.plan.probe_tree import ProbeNode, ProbeTree
 from dovetail.plan.store_plan import StorePlan
+from dovetail.query.growing_groups import growing_groups
 from dovetail.query.stream import Stream
 from dovetail.stats.catalog import StatsCatalog
 from dovetail.stats.estimate import Estimate, Origin
@@ -58,6 +59,7 @@ def estimate_query(live: LiveQuery, running: Running) -> QueryEstimate:
         added_rows=rows,
         added_bytes=size,
         growing_streams=tuple(growing_streams(live)),
+        growing_groups=growing_groups(live.query),
         results_a_batch=figures.estimate(results),
         alone_ms=figures.estimate(1e3 * math.fsum(figures.model.step_cost(step) for path in steps for step in path)),
         share_ms=figures.estimate(1e3 * math.fsum(shares)),

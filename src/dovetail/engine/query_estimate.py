@@ -18,25 +18,27 @@ class QueryEstimate:
     """Figures of a query next to those that run; None is unknown.
 
     `added_rows` and `added_bytes` would be stored only because of it: what others keep anyway is not counted, and
-    neither are `growing_streams`, which it would keep for ever. Costs are milliseconds of work a batch by greedy
-    probe orders: its steps if it were alone, its part of them when each is shared with whoever takes it already, and
-    building its answers, which nobody shares.
+    neither are `growing_streams` and `growing_groups`, which it would keep for ever. Costs are milliseconds of work a
+    batch by greedy probe orders: its steps if it were alone, its part of them when each is shared with whoever takes
+    it already, and building its answers, which nobody shares.
     """
 
     added_rows: Estimate | None
     added_bytes: Estimate | None
     growing_streams: tuple[str, ...]
+    growing_groups: tuple[str, ...]
     results_a_batch: Estimate
     alone_ms: Estimate
     share_ms: Estimate
     answers_ms: Estimate
 
     def to_json(self) -> dict[str, Any]:
-        figures = {name: _figure(value) for name, value in vars(self).items() if name != "growing_streams"}
-        return figures | {"growing_streams": list(self.growing_streams)}
+        figures = {name: _figure(value) for name, value in vars(self).items() if not isinstance(value, tuple)}
+        return figures | {"growing_streams": list(self.growing_streams), "growing_groups": list(self.growing_groups)}
 
     def text_tree(self) -> TextTree:
-        growing = f"; keeps {', '.join(self.growing_streams)} for ever" if self.growing_streams else ""
+        kept = (*self.growing_streams, *self.growing_groups)
+        growing = f"; keeps {', '.join(kept)} for ever" if kept else ""
         rows = "unknown" if self.added_rows is None else str(self.added_rows)
         lines = (
             f"would store {bytes_text(self.added_bytes)} more, rows: {rows}{growing}",

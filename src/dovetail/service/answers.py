@@ -2,6 +2,9 @@
 
 Committed answers never change and files are in the order of their batches, so a place (batch, row) is a cursor that
 stays true: pages neither overlap nor leave out a row, also over a restart.
+
+Files of an updating query hold changes. Its current answer as of a batch is made of all changes up to it, in an order
+that they alone decide; there a cursor (batch, row) is a row of the answer as of that batch.
 """
 
 from __future__ import annotations
@@ -14,10 +17,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dovetail.engine.engine import Engine
+from dovetail.query.answer_columns import answer_columns
 from dovetail.service.refusals import BadRequest
 from dovetail.store.layout import result_batch
 from dovetail.store.manifest import ResultFile
-from dovetail.store.read_answers import answer_schema
+from dovetail.store.read_answers import answer_schema, current_answers
 
 _CURSOR = re.compile(r"(\d{1,18}):(\d{1,18})\Z", re.ASCII)
 _ROWS_READ_AT_ONCE = 8_192
@@ -66,7 +70,23 @@ class AnswerReader:
     def __init__(self, engine: Engine, query_id: str) -> None:
         self._engine = engine
         self._id = query_id
-        self._schema = answer_schema(engine.compiled(query_id).output, engine.options.timezone)
+        self._query = engine.compiled(query_id)
+        self._schema = answer_schema(answer_columns(self._query), engine.options.timezone)
+
+    @property
+    def is_updating(self) -> bool:
+        return self._query.is_updating
+
+    def current_page(self, cursor: Cursor | None, last: int | None, limit: int, to_batch: int | None) -> Page:
+        """A page of the answer as of one batch: the cursor's, or `to_batch`, or the newest."""
+        committed = self._engine.committed_batch
+        through = min(committed, cursor.batch if cursor else committed if to_batch is None else to_batch)
+        files = [file for _, files in self._files(0, through) for file in files]
+        table = current_answers(self._engine.root, self._query, files, self._engine.options.timezone)
+        start = cursor.row if cursor else 0 if last is None else max(table.num_rows - last, 0)
+        page = table.slice(start, limit)
+        end = start + page.num_rows
+        return Page(page, Cursor(max(through, 0), end), end < table.num_rows, committed)
 
     def page(self, start: Cursor, limit: int, to_batch: int | None = None) -> Page:
         # Before the files are listed: a batch that commits in between belongs to the next page.

@@ -94,8 +94,10 @@ class QueryView(QueryStateView):
     owner: str | None
     options: dict[str, Any]
     columns: list[ColumnView]
+    change_column: str | None
     reads: dict[str, list[str]]
     growing_streams: list[str]
+    growing_groups: list[str]
     estimate: dict[str, Any] | None
     delivered_batch: int | None
     sink_error: str | None
@@ -109,8 +111,10 @@ class QueryList(BaseModel):
 
 class ValidationView(BaseModel):
     columns: list[ColumnView]
+    change_column: str | None
     reads: dict[str, list[str]]
     growing_streams: list[str]
+    growing_groups: list[str]
     estimate: dict[str, Any] | None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -13,8 +13,10 @@ from dovetail.engine.query_options import QueryOptions
 from dovetail.engine.registry import QueryRecord
 from dovetail.optimizer.derive_stores import growing_streams
 from dovetail.optimizer.live_query import LiveQuery
+from dovetail.query.answer_columns import answer_columns
+from dovetail.query.growing_groups import growing_groups
 from dovetail.query.hide_secrets import hide_secrets
-from dovetail.query.join_query import JoinQuery
+from dovetail.query.join_query import JoinQuery, OutputColumn
 from dovetail.query.output_names import unique_names
 from dovetail.query.stream import Stream
 from dovetail.service.owners import Owners
@@ -65,6 +67,11 @@ def stream_view(stream: Stream) -> StreamView:
     )
 
 
+def column_views(columns: Sequence[OutputColumn]) -> list[ColumnView]:
+    names = unique_names([column.name for column in columns])
+    return [ColumnView(name=unique, type=str(column.type)) for unique, column in zip(names, columns, strict=True)]
+
+
 def count_by_state(engine: Engine) -> Mapping[State, int]:
     """Of queries that are not forgotten, dropped ones included."""
     counted: Counter[Any] = Counter(record.state.value for record in engine.records())
@@ -97,12 +104,11 @@ def _state_fields(engine: Engine, record: QueryRecord) -> dict[str, Any]:
 
 
 def _compiled_fields(name: str, compiled: JoinQuery) -> dict[str, Any]:
-    names = unique_names([column.name for column in compiled.output])
+    columns = column_views(answer_columns(compiled))
     return {
-        "columns": [
-            ColumnView(name=unique, type=str(column.type))
-            for unique, column in zip(names, compiled.output, strict=True)
-        ],
+        "columns": columns[: len(compiled.output)],
+        "change_column": columns[-1].name if compiled.is_updating else None,
         "reads": {stream: sorted(columns) for stream, columns in sorted(compiled.read_columns().items())},
         "growing_streams": growing_streams(LiveQuery(name, name, compiled)),
+        "growing_groups": list(growing_groups(compiled)),
     }

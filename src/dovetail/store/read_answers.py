@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dovetail.core.errors import StoreError
 from dovetail.kernels.arrow_types import arrow_type
-from dovetail.query.join_query import OutputColumn
+from dovetail.query.answer_columns import answer_columns
+from dovetail.query.join_query import JoinQuery, OutputColumn
 from dovetail.query.output_names import unique_names
 from dovetail.store.manifest import ResultFile
 
@@ -23,3 +26,28 @@ def answer_schema(output: Sequence[OutputColumn], timezone: str) -> pa.Schema:
 def read_answers(root: Path, schema: pa.Schema, files: Iterable[ResultFile]) -> pa.Table:
     tables = (pq.read_table(root / file.path) for file in files)
     return pa.concat_tables([schema.empty_table(), *(table.cast(schema) for table in tables)])
+
+
+def current_answers(root: Path, query: JoinQuery, files: Iterable[ResultFile], timezone: str) -> pa.Table:
+    """What the query answers as of these files: all rows, or of an updating query those that were not taken back."""
+    table = read_answers(root, answer_schema(answer_columns(query), timezone), files)
+    return fold_changes(table) if query.is_updating else table
+
+
+def fold_changes(changes: pa.Table) -> pa.Table:
+    """The rows that are true after all changes, in the order in which they first came; the last column counts.
+
+    >>> fold_changes(pa.table({"n": [1, 1, 3], "_change": [1, -1, 1]})).to_pylist()
+    [{'n': 3}]
+    """
+    *names, change = changes.column_names
+    # Names may be anything: positions cannot clash with those that grouping makes.
+    numbered = changes.rename_columns([str(position) for position in range(changes.num_columns)])
+    folded = numbered.group_by([str(position) for position in range(len(names))], use_threads=False).aggregate(
+        [(str(len(names)), "sum")]
+    )
+    counts = folded.column(f"{len(names)}_sum").to_numpy()
+    if (counts < 0).any():
+        raise StoreError(f"answers were taken back that never came: column {change}", hint="was a file removed?")
+    rows = pa.array(np.repeat(np.arange(len(counts)), counts))
+    return folded.select([str(position) for position in range(len(names))]).take(rows).rename_columns(names)

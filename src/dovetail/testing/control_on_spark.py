@@ -64,8 +64,8 @@ class SparkHost:
 
     def answers(self, query_id: str) -> Answers:
         engine = self._session.engine
-        output, files = engine.compiled(query_id).output, engine.results(query_id)
-        return answers_of_table(read_results(self._spark, engine.root, output, files).toArrow())
+        query, files = engine.compiled(query_id), engine.results(query_id)
+        return answers_of_table(read_results(self._spark, engine.root, query, files).toArrow())
 
     def close(self) -> None:
         self._session.stop()

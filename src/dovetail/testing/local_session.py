@@ -25,8 +25,8 @@ from dovetail.optimizer.decide import Decide
 from dovetail.query.durations import parse_duration
 from dovetail.query.stream import Stream
 from dovetail.runtime.local.run_local import run_local
-from dovetail.runtime.result_batch import answers_table
 from dovetail.stats.unit_costs import DEFAULT_UNIT_COSTS
+from dovetail.store.read_answers import current_answers
 from dovetail.store.vacuum import VacuumReport, vacuum
 from dovetail.testing.faults import Faults
 from dovetail.testing.local_history import LocalHistory
@@ -118,8 +118,8 @@ class LocalSession:
     def results(self, name: str) -> pa.Table:
         """Of the newest query of this name, or of the query with this id."""
         query_id = self._query_ids.get(name, name)
-        output, files = self.engine.compiled(query_id).output, tuple(self.engine.results(query_id))
-        return answers_table(self.engine.root, output, files, self.engine.options.timezone)
+        query, files = self.engine.compiled(query_id), self.engine.results(query_id)
+        return current_answers(self.engine.root, query, files, self.engine.options.timezone)
 
     @property
     def progress(self) -> dict[str, Any] | None:

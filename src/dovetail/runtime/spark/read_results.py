@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from dovetail.query.join_query import OutputColumn
+from dovetail.query.answer_columns import answer_columns
+from dovetail.query.join_query import JoinQuery, OutputColumn
 from dovetail.query.output_names import unique_names
 from dovetail.query.types import SqlType
 from dovetail.store.manifest import ResultFile
@@ -29,15 +31,24 @@ _TYPES: dict[str, T.DataType] = {
 }
 
 
-def read_results(
-    spark: SparkSession, root: Path, output: tuple[OutputColumn, ...], files: list[ResultFile]
-) -> DataFrame:
-    schema = results_schema(output)
+def read_results(spark: SparkSession, root: Path, query: JoinQuery, files: list[ResultFile]) -> DataFrame:
+    """The answer as of these files; of an updating query without the rows that were taken back."""
+    schema = results_schema(answer_columns(query))
     if files:
         frame = spark.read.schema(schema).parquet(*(str(root / file.path) for file in files))
     else:
         frame = spark.createDataFrame([], schema)
-    return frame.toDF(*(column.name for column in output))
+    if query.is_updating:
+        frame = _folded(frame)
+    return frame.toDF(*(column.name for column in query.output))
+
+
+def _folded(changes: DataFrame) -> DataFrame:
+    """The rows that are true after all changes, each as often as it is."""
+    names = [f"c{position}" for position in range(len(changes.columns) - 1)]
+    numbered = changes.toDF(*names, "change")
+    counted = numbered.groupBy(*names).agg(F.sum("change").alias("change")).where("change > 0")
+    return counted.withColumn("change", F.explode(F.sequence(F.lit(1), F.col("change").cast("int")))).drop("change")
 
 
 def results_schema(output: tuple[OutputColumn, ...]) -> T.StructType:

@@ -6,9 +6,11 @@ from typing import Annotated
 
 import pyarrow as pa
 from fastapi import APIRouter, Header, Query, Request, Response
+from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 
 from dovetail.engine.registry import QueryRecord
+from dovetail.query.answer_columns import answer_columns
 from dovetail.service.answers import AnswerReader, Cursor, Page
 from dovetail.service.event_slots import EventAnswer
 from dovetail.service.events import EventPace, query_events, service_events
@@ -18,6 +20,7 @@ from dovetail.service.refusals import BadRequest, NotAcceptable
 from dovetail.service.routes.common import SCHEME, Reader, Served, answers_as, errors
 from dovetail.service.schemas import ResultPage
 from dovetail.service.service import Service
+from dovetail.service.views import column_views
 
 routes = APIRouter(prefix="/v1", tags=["answers"], dependencies=[SCHEME])
 ARROW = "application/vnd.apache.arrow.stream"
@@ -28,37 +31,45 @@ LastEvent = Annotated[str, Header(alias="Last-Event-ID", pattern=r"^[0-9]{0,10}$
 _EVENTS = answers_as("text/event-stream")
 
 
+class PageAsked(BaseModel):
+    """Which rows a page shows."""
+
+    from_batch: Annotated[int, Field(ge=0, le=_MAX_BATCH)] = 0
+    to_batch: Annotated[int | None, Field(ge=0, le=_MAX_BATCH)] = None
+    cursor: Annotated[str | None, Field(max_length=40, description="the «next» of another page")] = None
+    last: Annotated[int | None, Field(ge=1, description="the newest rows, in place of from_batch")] = None
+    limit: Annotated[int | None, Field(ge=1, description="rows on this page")] = None
+    changes: Annotated[bool, Field(description="rows that came and went, in place of those true now")] = False
+
+
 @routes.get(
     "/queries/{name}/results",
     response_model=ResultPage,
     responses={**errors(404, 406), 200: {"content": {ARROW: {}}, "model": ResultPage}},
 )
 async def results(
-    name: str,
-    request: Request,
-    service: Served,
-    _caller: Reader,
-    from_batch: Batch = 0,
-    to_batch: Batch | None = None,
-    cursor: Annotated[str | None, Query(max_length=40, description="the «next» of another page")] = None,
-    last: Annotated[int | None, Query(ge=1, description="the newest rows, in place of from_batch")] = None,
-    limit: Annotated[int | None, Query(ge=1, description="rows on this page")] = None,
+    name: str, request: Request, service: Served, _caller: Reader, asked: Annotated[PageAsked, Query()]
 ) -> Response:
     """A page of committed answers, in the order in which they were committed."""
     is_arrow = _wants_arrow(request.headers.get("accept", ""))
     most = service.options.limits.max_page_rows
-    rows = min(limit or last or (most if is_arrow else _JSON_ROWS), most)
+    rows = min(asked.limit or asked.last or (most if is_arrow else _JSON_ROWS), most)
+    if asked.last is not None and asked.cursor is not None:
+        raise BadRequest("last and cursor exclude each other", hint="send one of them")
 
     def read() -> tuple[QueryRecord, Page]:
         record = service.desk.find(name)
         reader = AnswerReader(service.engine, record.id)
-        start = Cursor.parse(cursor) if cursor is not None else Cursor(from_batch)
-        if last is not None:
-            start = reader.last_rows(min(last, most))
-        return record, reader.page(start, rows, to_batch)
+        cursor = None if asked.cursor is None else Cursor.parse(asked.cursor)
+        last = None if asked.last is None else min(asked.last, most)
+        if reader.is_updating and not asked.changes:
+            if asked.from_batch:
+                what = "the answers of this query are taken back: those of some batches alone have no meaning"
+                raise BadRequest(what, hint="send changes=true for the rows that came and went, or no from_batch")
+            return record, reader.current_page(cursor, last, rows, asked.to_batch)
+        start = cursor or Cursor(asked.from_batch) if last is None else reader.last_rows(last)
+        return record, reader.page(start, rows, asked.to_batch)
 
-    if last is not None and cursor is not None:
-        raise BadRequest("last and cursor exclude each other", hint="send one of them")
     record, page = await run_in_threadpool(read)
     if is_arrow:
         return await run_in_threadpool(_arrow_answer, page)
@@ -111,12 +122,12 @@ def _wants_arrow(accept: str) -> bool:
 
 
 def _json_answer(service: Service, record: QueryRecord, page: Page) -> Response:
-    view = service.view(record)
+    columns = column_views(answer_columns(service.engine.compiled(record.id)))[: page.table.num_columns]
     return JsonAnswer(
         {
             "query": record.name,
             "id": record.id,
-            "columns": [column.model_dump() for column in view.columns],
+            "columns": [column.model_dump() for column in columns],
             "rows": json_rows(page.table),
             "committed_batch": page.committed_batch,
             "next": str(page.next),
