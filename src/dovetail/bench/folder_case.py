@@ -6,7 +6,8 @@ DuckDB's: by count and checksum, or row by row where a query answers a few group
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,13 +27,16 @@ from dovetail.bench.workbench import Workbench
 from dovetail.bench.workloads import LATENESS
 
 QUERY = "q"
+NO_LIMITS: Mapping[str, Any] = {"max_pairs_per_batch": None, "max_results_per_batch": None}
+"""These questions are meant to be large: a session's own limits would stop them."""
 
 
 @dataclass(frozen=True)
 class FolderCase:
     """`rows` come from all streams together. DuckDB and Spark may need a text of their own for the same question.
 
-    `answers_groups`: a few rows, which are compared one by one. `crossing` names the columns that the query needs.
+    `group_keys` are the answer's columns that tell its groups apart: such answers are few rows, compared one by one.
+    `crossing` names the columns that the query needs.
     """
 
     name: str
@@ -41,8 +45,12 @@ class FolderCase:
     sql: str
     duckdb_sql: str = ""
     spark_sql: str = ""
-    answers_groups: bool = False
+    group_keys: tuple[str, ...] = ()
     crossing: tuple[str, ...] = ()
+
+    @property
+    def answers_groups(self) -> bool:
+        return bool(self.group_keys)
 
 
 @dataclass(frozen=True)
@@ -85,9 +93,14 @@ class Theirs:
 
     @property
     def whole_s(self) -> float:
-        """The time for all rows: of a stopped run, as long as it would have taken at its rate so far."""
+        """The time for all rows: of a stopped run, what it would have taken at the rate of the batches it finished.
+
+        Without one finished batch it is the time after which it was stopped.
+        """
         best = self.timing.best
-        return best.seconds / max(best.done_share, 1e-9)
+        if best.is_finished or not best.done_share:
+            return best.seconds
+        return sum(best.batch_ms) / 1000 / best.done_share
 
 
 def find_right(bench: Workbench, case: FolderCase) -> Right:
@@ -119,7 +132,9 @@ def time_ours(
 def run_ours(bench: Workbench, case: FolderCase, options: Mapping[str, Any]) -> Replay:
     bench.collect_garbage()
     folder = bench.fresh_folder("dovetail")
-    return replay(bench.spark, case.streams, {QUERY: case.sql}, folder, options, read_rows=case.answers_groups)
+    return replay(
+        bench.spark, case.streams, {QUERY: case.sql}, folder, {**NO_LIMITS, **options}, read_rows=case.answers_groups
+    )
 
 
 def time_duckdb(bench: Workbench, case: FolderCase, repeats: int) -> Timing:
@@ -143,7 +158,7 @@ def time_floor(bench: Workbench, case: FolderCase, repeats: int) -> Timing:
 
 
 def time_spark(bench: Workbench, case: FolderCase, right: Right, files_per_batch: int = 1) -> Theirs:
-    """Spark's streaming joins, once: a run takes long enough to be steady."""
+    """Spark's streaming joins, once: its runs are long enough to be steady."""
     with bench.steps.step(f"{case.name}: Spark, {files_per_batch} files of each stream a batch"):
         run = run_spark_streams(bench, case, files_per_batch)
     bench.noted(Timing((run.time,)))
@@ -163,6 +178,7 @@ def run_spark_streams(bench: Workbench, case: FolderCase, files_per_batch: int =
         bench.fresh_folder("spark"),
         time_limit_s=bench.options.peer_time_limit_s,
         input_rows=case.rows,
+        is_updating=case.answers_groups,
     )
 
 
@@ -171,27 +187,28 @@ def spark_refusal(bench: Workbench, case: FolderCase) -> str | None:
     try:
         run_spark_streams(bench, case)
     except PySparkException as error:
-        message = str(error.getMessage() or error)
-        return message.split("\n")[0].split(" SQLSTATE")[0].strip()
+        return refusal_text(error)
     return None
 
 
-def spark_batch_rows(bench: Workbench, case: FolderCase) -> tuple[float, pa.Table]:
-    """The case on Spark in batch: seconds, and the rows."""
+def refusal_text(error: PySparkException) -> str:
+    first_line = str(error).split("\n")[0]
+    return first_line.rsplit("exception: ", 1)[-1].split(" SQLSTATE")[0].strip(" ;")
+
+
+def spark_batch(bench: Workbench, case: FolderCase, right: Right) -> tuple[float, bool]:
+    """The case on Spark in batch: seconds, and whether its groups are right."""
     session = bench.spark.newSession()
     for stream in case.streams:
         frame = session.read.schema(stream.schema_ddl).parquet(str(stream.path)).where(stream.where)
         frame.createOrReplaceTempView(stream.name)
+    frame = session.sql(case.spark_sql or case.sql)
     output = bench.fresh_folder("spark-batch")
-    times = bench.time_repeats(
-        f"{case.name}: Spark in batch", 1, lambda: _written(session.sql(case.spark_sql or case.sql), output)
-    )
-    return times.seconds, pq.read_table(output)
+    timing = bench.time_repeats(f"{case.name}: Spark in batch", 1, lambda: _written(frame, output))
+    return timing.seconds, right.is_given_by(None, pq.read_table(output))
 
 
 def _written(frame: DataFrame, output: Path) -> RunTime:
-    import time
-
     started = time.perf_counter()
     frame.write.parquet(str(output))
     return RunTime(time.perf_counter() - started)
@@ -212,8 +229,17 @@ def _spark_frame(bench: Workbench, case: FolderCase, files_per_batch: int) -> Da
 def _is_right(bench: Workbench, case: FolderCase, right: Right, folder: Path) -> bool:
     with _duckdb(bench, case) as duckdb:
         if case.answers_groups:
-            return right.is_given_by(None, duckdb.rows(f"SELECT * FROM read_parquet('{folder}/*.parquet')"))
+            return right.is_given_by(None, duckdb.rows(_newest_groups_sql(case, folder)))
         return right.is_given_by(duckdb.answer_of_files(folder), None)
+
+
+def _newest_groups_sql(case: FolderCase, folder: Path) -> str:
+    """Of the changes that Spark wrote, the last one of every group."""
+    keys = ", ".join(case.group_keys)
+    return (
+        f"SELECT * EXCLUDE (batch) FROM read_parquet('{folder}/*/*.parquet', hive_partitioning = true) "
+        f"QUALIFY row_number() OVER (PARTITION BY {keys} ORDER BY batch DESC) = 1"
+    )
 
 
 def _duckdb(bench: Workbench, case: FolderCase) -> DuckDbViews:
@@ -226,7 +252,3 @@ def stopped_figures(theirs: Theirs) -> dict[str, object]:
         return {}
     best = theirs.timing.best
     return {"spark_stopped_after_s": round(best.seconds, 1), "spark_done_share": round(best.done_share, 3)}
-
-
-def spreads(timing_by_system: Mapping[str, Timing]) -> dict[str, Sequence[float]]:
-    return {f"{system}_s": timing.spread for system, timing in timing_by_system.items()}

@@ -47,7 +47,7 @@ class DuckDbViews:
 
     def rows(self, sql: str) -> pa.Table:
         """The answer itself: of a query that answers few rows."""
-        return self._connection.execute(sql).to_arrow_table()
+        return self._connection.sql(sql).to_arrow_table()
 
     def answers(self, query_sql_by_name: Mapping[str, str]) -> dict[str, Answer]:
         return {name: self.answer(sql) for name, sql in query_sql_by_name.items()}

@@ -13,9 +13,7 @@ answers written; every run of every system gives the same answer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from dovetail.bench.bistream import FIRST, SECOND, band_case, band_in_query_case, equi_case, write_band
 from dovetail.bench.folder_case import (
@@ -41,7 +39,7 @@ from dovetail.bench.workloads import SCHEMA_DDL, Workload, time_bound, write_wor
 
 DEFAULT_SCALE = 1.0
 QUICK_SCALE = 0.01
-BATCHES = 6
+BATCHES = 4
 QUICK_BATCHES = 2
 UNITS = (4, 16)
 KEY_UNITS = 16
@@ -185,10 +183,10 @@ def _equi_figures(bench: Workbench, case: FolderCase) -> dict[str, object]:
     }
 
 
-def _warm_up(bench: Workbench, case: FolderCase, options: Mapping[str, Any] | None = None) -> None:
+def _warm_up(bench: Workbench, case: FolderCase) -> None:
     """A whole run before any clock counts: code is compiled, workers are started, files are in memory."""
     with bench.steps.step(f"{case.name}: warming up"):
-        run_ours(bench, case, options or {})
+        run_ours(bench, case, {})
 
 
 def _inequality_case(bench: Workbench) -> FolderCase:
