@@ -19,7 +19,7 @@ from dovetail.testing.asserts import CaseRun, check_case, check_run
 from dovetail.testing.cases import EngineCase
 from dovetail.testing.chain_cases import random_chain_case
 from dovetail.testing.fault_runs import random_faults, run_with_faults
-from dovetail.testing.generators import CHAINS, DEFAULT_LIMITS, LATE_SIBLINGS, CaseLimits, random_case
+from dovetail.testing.generators import CHAINS, DEFAULT_LIMITS, LATE_SIBLINGS, THETAS, CaseLimits, random_case
 
 CASE_COUNT = int(os.environ.get("DOVETAIL_CASES", "600")) // 4
 FIRST_SEED = int(os.environ.get("DOVETAIL_SEED", "0"))
@@ -41,8 +41,8 @@ def stopped(run: CaseRun) -> int:
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 @pytest.mark.parametrize(
     ("limits", "share"),
-    [(DEFAULT_LIMITS, 1.0), (LATE_SIBLINGS, 0.5), (CHAINS, 0.5)],
-    ids=["everything", "late_siblings", "chains"],
+    [(DEFAULT_LIMITS, 1.0), (LATE_SIBLINGS, 0.5), (CHAINS, 0.5), (THETAS, 0.5)],
+    ids=["everything", "late_siblings", "chains", "thetas"],
 )
 def test_who_passes_a_limit_stops_there_and_the_others_stay_exact(limits: CaseLimits, share: float, chunk: int) -> None:
     seen = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ import pytest
 from dovetail import Session
 from dovetail.testing.asserts import assert_same_answers
 from dovetail.testing.cases import EngineCase, QueryCase, keep_rows_in_time
-from dovetail.testing.generators import CaseLimits, nothing_late, random_case
+from dovetail.testing.generators import THETAS, CaseLimits, nothing_late, random_case
 from dovetail.testing.oracle import DuckDbOracle, answers_of_table
 from dovetail.testing.random_queries import QueryLimits
 from dovetail.testing.spark_runs import FileStreams, SparkBatchOracle, with_row_ids
@@ -23,6 +24,8 @@ pytestmark = pytest.mark.spark
 
 PATIENCE_S = 120
 MANY_QUERIES = CaseLimits(max_queries=14, max_batches=5, late_queries=False)
+MANY_THETAS = replace(THETAS, max_queries=14, max_batches=5, late_queries=False)
+THETA_SEEDS = (300, 304)
 DRAINED_SEEDS = (101, 103, 200)  # 200: times without zone
 LIVE_SEEDS = (204, 205)
 
@@ -61,11 +64,17 @@ def about(query: QueryCase) -> str:
     return f"{query.name}: {query.sql}"
 
 
-@pytest.mark.parametrize(("seed", "small_batch_rows"), list(zip(DRAINED_SEEDS, (0, 0, 20_000), strict=True)))
+@pytest.mark.parametrize(
+    ("seed", "small_batch_rows", "limits"),
+    [
+        *((seed, rows, MANY_QUERIES) for seed, rows in zip(DRAINED_SEEDS, (0, 0, 20_000), strict=True)),
+        *((seed, rows, MANY_THETAS) for seed, rows in zip(THETA_SEEDS, (0, 20_000), strict=True)),
+    ],
+)
 def test_a_drained_session_answers_as_batch_sql(
-    spark: SparkSession, tmp_path: Path, seed: int, small_batch_rows: int
+    spark: SparkSession, tmp_path: Path, seed: int, small_batch_rows: int, limits: CaseLimits
 ) -> None:
-    case = case_with_queries(seed, MANY_QUERIES, at_least=9)
+    case = case_with_queries(seed, limits, at_least=9)
     session, streams = open_session(spark, case, tmp_path, small_batch_rows, keep_intermediates="always")
     for batch in range(len(case.batches)):
         streams.add_batch(batch)

@@ -18,8 +18,9 @@ from typing import Any
 
 from dovetail.core.errors import QueryDropped, QueryError, QueryExists, StreamError
 from dovetail.engine.changelog import Action, Change, Changelog
+from dovetail.engine.check_layout import check_query
 from dovetail.engine.coverage import complete_from
-from dovetail.engine.options import EngineOptions
+from dovetail.engine.options import MATRIX, EngineOptions
 from dovetail.engine.query_options import QueryOptions, query_options
 from dovetail.engine.registry import QueryRecord, QueryState, Registry, check_name
 from dovetail.engine.state import EngineState
@@ -96,6 +97,7 @@ class ControlPlane:
         live = LiveQuery(name, name, compiled, may_materialize=options.keep_intermediates)
         if options.backfill:
             self._check_backfill(state, name, compiled)
+        self.check_layout(state, compiled)
         self._check_growth(live)
         admit(live)
         accepted = self._changelog.append(replace(change, replaces="" if known is None else known.id))
@@ -147,6 +149,12 @@ class ControlPlane:
     def declare(self, state: EngineState, spec: StreamSpec, *, request: str) -> None:
         if not self.is_declared(state, spec, request=request):
             self._changelog.append(_declaration(spec, request))
+
+    def check_layout(self, state: EngineState, query: JoinQuery) -> None:
+        """Raise unless the query fits the session's layout, next to those that run."""
+        if self._options.layout == MATRIX:
+            running = [record.id for record in self.registry(state).records if record.is_live]
+            check_query(query, [self.compiled(state, each) for each in running], state.buckets)
 
     def _check_growth(self, live: LiveQuery) -> None:
         """A query without time bounds or windows keeps rows or groups for ever: said aloud, refused under a budget."""
@@ -214,6 +222,7 @@ class ControlPlane:
 
     def previewed(self, state: EngineState, batch: int, sql: str) -> tuple[EngineState, QueryRecord]:
         """As `applied`, and as if a query of this text had been accepted, too."""
+        self.check_layout(state, self.compile(sql))
         self._compiled[PREVIEWED] = self.compile(sql)
         state = self.applied(state, batch)
         change = Change(0, Action.CREATE, PREVIEWED, PREVIEWED, sql)
@@ -238,13 +247,14 @@ class ControlPlane:
         if change.action is Action.SET:
             options = QueryOptions.from_json(change.options)
             return [replace(known(change.query), options=options, changed_batch=batch)]
+        compiled = self.compiled(state, change.query)
         since = complete_from(
-            LiveQuery(change.query, change.name, self.compiled(state, change.query)),
+            LiveQuery(change.query, change.name, compiled),
             batch,
             self.streams,
             state.histories,
             state.buckets,
-            state.watermark_us_by_stream(self.streams),
+            watermarks_of_new(compiled, state, self.streams),
             state.first_batch_by_stream,
         )
         created = replace(
@@ -253,6 +263,11 @@ class ControlPlane:
         if not change.replaces:
             return [created]
         return [replace(known(change.replaces), state=QueryState.DROPPED, dropped_batch=batch), created]
+
+
+def watermarks_of_new(query: JoinQuery, state: EngineState, streams: Mapping[str, Stream]) -> dict[str, int]:
+    """What is below these is gone for a new query; one that decides rows begins where the last batch left off."""
+    return dict(state.decided_us_by_stream) if query.lone_aliases else state.watermark_us_by_stream(streams)
 
 
 def _declaration(spec: StreamSpec, request: str) -> Change:

@@ -24,6 +24,7 @@ from dovetail.engine.admission import Admission
 from dovetail.engine.adoption import Adoption
 from dovetail.engine.backfill import BackfillStatus
 from dovetail.engine.changelog import Action
+from dovetail.engine.check_layout import check_checkpoint
 from dovetail.engine.choose_merges import choose_merges
 from dovetail.engine.choose_samples import choose_samples
 from dovetail.engine.commit_news import CommitNews, Listener
@@ -35,7 +36,7 @@ from dovetail.engine.idle_streams import IdleWatch
 from dovetail.engine.options import EngineOptions
 from dovetail.engine.plan_history import PlanChange
 from dovetail.engine.planner import Planned, Planner
-from dovetail.engine.progress import make_progress, was_small
+from dovetail.engine.progress import make_progress, was_small, written_entry
 from dovetail.engine.query_estimate import QueryEstimate
 from dovetail.engine.query_limits import HeldTo, batch_limits
 from dovetail.engine.query_options import QueryOptions
@@ -105,6 +106,7 @@ class Engine:
             open_layout(root)
             latest = read_latest(root)
             self._state = EngineState() if latest is None else EngineState.from_stored(latest[1])
+            check_checkpoint(options.layout, options.partitions, self._state.buckets)
             for meta in self._state.buckets:
                 check_bucket(root, meta)
             self._control = ControlPlane(root, options, compile_text, self._check_backfill)
@@ -130,6 +132,11 @@ class Engine:
             adoption.follow(self._state)
 
     def _check_backfill(self, state: EngineState, name: str, query: JoinQuery) -> None:
+        if query.aggregation is not None:
+            raise QueryError(
+                f"query {name!r} cannot be backfilled: its groups begin with its first batch",
+                hint="create it without backfill; or backfill a query for the rows, and group what it answers",
+            )
         if self._adoption is None:
             raise QueryError(f"query {name!r} cannot be backfilled: this session keeps no history")
         self._adoption.check(state, name, query)
@@ -298,7 +305,7 @@ class Engine:
     def plan(self) -> tuple[SharedPlan, tuple[LiveQuery, ...]]:
         """The plan as the next batch would use it."""
         planned = self.planned()
-        return planned.plan, planned.queries
+        return planned.plan, planned.asked
 
     def planned(self) -> Planned:
         """The plan as the next batch would use it, and what it was made of."""
@@ -361,7 +368,7 @@ class Engine:
                 )
             for record in self._registry().records:
                 if record.is_live:
-                    self.compiled(record.id)
+                    self._control.check_layout(self._state, self.compiled(record.id))
 
     # Batches
 
@@ -404,7 +411,7 @@ class Engine:
             "run": (ran_at - planned_at) * 1e3,
             "commit": (time.perf_counter() - ran_at) * 1e3,
         }
-        self.progress = make_progress(
+        progress = make_progress(
             state,
             planned.plan,
             streams,
@@ -414,6 +421,7 @@ class Engine:
             self.statistics,
             idle,
         )
+        self.progress = {**progress, "written": written_entry(written)}
         with self._plan_lock:
             self._planner.note_committed(batch, planned, durations["run"], self.progress["numInputRows"])
         with self._lock:
@@ -469,7 +477,14 @@ class Engine:
         limit = self.options.max_query_bytes
         if limit is None:
             return None
-        return StorageLimit(limit, planned.queries, planned.decisions.intermediates, self.streams, self.statistics)
+        return StorageLimit(
+            limit,
+            planned.queries,
+            planned.decisions.intermediates,
+            self.streams,
+            self.statistics,
+            planned.plan.groups,
+        )
 
     def _task(self, before: EngineState, planned: Planned) -> BatchTask:
         plan = planned.plan
@@ -493,7 +508,11 @@ class Engine:
                 before.buckets,
                 self._fill_policy.budget_rows(self.statistics, self.streams),
             ),
-            limits=batch_limits(before.registry.running, planned.decisions.intermediates, self.options),
+            decided_before_us=tuple(before.decided_us_by_stream.items()),
+            limits=batch_limits(
+                before.registry.running, planned.decisions.intermediates, self.options, planned.plan.groups
+            ),
+            closed_us=tuple(before.closed_us_by_group.items()),
         )
 
     def _apply_changes(self, batch: int) -> tuple[EngineState, tuple[LiveQuery, ...]]:
@@ -521,7 +540,14 @@ class Engine:
     def _live_query(self, record: QueryRecord) -> LiveQuery:
         query, complete_from = self.compiled(record.id), record.complete_from or 0
         may_materialize = record.options.keep_intermediates
-        made = LiveQuery(record.id, record.name, query, complete_from, may_materialize=may_materialize)
+        made = LiveQuery(
+            record.id,
+            record.name,
+            query,
+            complete_from,
+            may_materialize=may_materialize,
+            first_batch=record.created_batch or 0,
+        )
         known = self._live.get(record.id)
         return known if known == made else made
 
@@ -592,6 +618,7 @@ def read_messages(messages: list[Message]) -> tuple[TaskReport, list[BucketMeta]
     for message in messages:
         if message.kind in (Kind.BUCKET, Kind.STORED):
             buckets.append(BucketMeta.from_json(json.loads(message.payload)))
+        if message.kind is not Kind.REPORT:
             continue
         report = TaskReport.from_bytes(message.payload)
         whole.streams += report.streams
@@ -604,6 +631,7 @@ def read_messages(messages: list[Message]) -> tuple[TaskReport, list[BucketMeta]
         whole.results += report.results
         whole.failures += report.failures
         whole.merges += report.merges
+        whole.groups += report.groups
         for part, seconds in report.seconds_by_part.items():
             whole.seconds_by_part[part] = whole.seconds_by_part.get(part, 0.0) + seconds
         for query, found in report.found.items():

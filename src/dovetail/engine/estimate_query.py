@@ -16,7 +16,8 @@ from dovetail.engine.query_estimate import QueryEstimate
 from dovetail.optimizer.cost_basis import cost_basis, weakest
 from dovetail.optimizer.decide_jointly import JointOptions, joint_view
 from dovetail.optimizer.derive_stores import derive_stores, growing_streams
-from dovetail.optimizer.live_query import LiveQuery
+from dovetail.optimizer.live_query import LiveQuery, as_row, store_of
+from dovetail.optimizer.plan_groups import joining_query
 from dovetail.optimizer.share_probe_prefixes import Orders, share_probe_prefixes, taken_orders
 from dovetail.plan.probe_tree import ProbeNode, ProbeTree
 from dovetail.plan.store_plan import StorePlan
@@ -40,8 +41,11 @@ class Running:
     partitions: int
 
 
-def estimate_query(live: LiveQuery, running: Running) -> QueryEstimate:
-    world = running.world
+def estimate_query(user: LiveQuery, running: Running) -> QueryEstimate:
+    """Of a query for groups the results are the rows that it joins: groups are fewer, nobody knows by how much."""
+    world, live = running.world, joining_query(user)
+    if len(live.query.relations) == 1:
+        return _estimate_alone(user, live, running)
     orders = taken_orders((live,), world.stats)
     trees = share_probe_prefixes((live,), world.stats, None, orders)
     stores = derive_stores((live,), trees, world.streams)
@@ -59,11 +63,35 @@ def estimate_query(live: LiveQuery, running: Running) -> QueryEstimate:
         added_rows=rows,
         added_bytes=size,
         growing_streams=tuple(growing_streams(live)),
-        growing_groups=growing_groups(live.query),
+        growing_groups=growing_groups(user.query),
         results_a_batch=figures.estimate(results),
         alone_ms=figures.estimate(1e3 * math.fsum(figures.model.step_cost(step) for path in steps for step in path)),
         share_ms=figures.estimate(1e3 * math.fsum(shares)),
         answers_ms=figures.estimate(1e3 * figures.model.answer_cost(join)),
+    )
+
+
+def _estimate_alone(user: LiveQuery, live: LiveQuery, running: Running) -> QueryEstimate:
+    """A query over one stream keeps nothing of it and joins nothing: there are only its answers."""
+    stats, units = running.world.stats, running.units
+    (relation,) = live.query.relations
+    batch = stats.batch_rows(relation.stream) or stats.rows(relation.stream)
+    share = stats.selection(as_row(relation.selection, relation.alias), store_of(relation))
+    origin = weakest((batch.origin, share.origin))
+
+    def estimate(value: float) -> Estimate:
+        return Estimate(value, origin) if origin is Origin.ASSUMED else Estimate(value, Origin.ESTIMATED, MODEL_ERROR)
+
+    rows = batch.value * share.value
+    return QueryEstimate(
+        added_rows=Estimate(0.0, Origin.EXACT),
+        added_bytes=Estimate(0.0, Origin.EXACT),
+        growing_streams=(),
+        growing_groups=growing_groups(user.query),
+        results_a_batch=estimate(rows),
+        alone_ms=estimate(0.0),
+        share_ms=estimate(0.0),
+        answers_ms=estimate(1e3 * (units.built * rows + units.file * running.partitions)),
     )
 
 

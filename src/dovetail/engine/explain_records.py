@@ -146,10 +146,13 @@ class StepExplained:
 
 @dataclass(frozen=True)
 class ProbeExplained:
+    """`rows` of the store `start` take the steps: new ones, or others that are asked for their partners."""
+
     start: str
     queries: tuple[str, ...]
     maintains: tuple[str, ...]
     steps: tuple[StepExplained, ...]
+    rows: str = "new"
 
 
 @dataclass(frozen=True)
@@ -192,6 +195,24 @@ class ChangeExplained:
 
 
 @dataclass(frozen=True)
+class GroupsExplained:
+    """Partial groups that are kept for `queries`, by `keys`; `pane_s` are the seconds of a pane, None without windows.
+
+    Groups without a window are kept for ever. `details` are tables of distinct values and of sketches.
+    """
+
+    store: str
+    keys: tuple[str, ...]
+    partial_columns: tuple[str, ...]
+    details: tuple[str, ...]
+    pane_s: float | None
+    is_bounded: bool
+    stored_rows: int
+    stored_bytes: int
+    queries: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class PlanExplained:
     """The plan as the next batch uses it. `next_change`: why it differs from the one that the last batch ran by."""
 
@@ -201,6 +222,7 @@ class PlanExplained:
     hops: int
     stores: tuple[StoreExplained, ...]
     intermediates: tuple[IntermediateExplained, ...]
+    groups: tuple[GroupsExplained, ...]
     partitioning: PartitioningExplained
     probes: tuple[ProbeExplained, ...]
     cost: CostExplained
@@ -225,16 +247,17 @@ class SharedStep:
 
 @dataclass(frozen=True)
 class PathExplained:
-    """How new rows of the relation `start` of the query find their partners."""
+    """How rows of the relation `start` of the query, new ones mostly, find their partners."""
 
     start: str
     store: str
     steps: tuple[SharedStep, ...]
+    rows: str = "new"
 
 
 @dataclass(frozen=True)
 class QueryExplained:
-    """A query that does not run has no stores, paths and cost."""
+    """A query that does not run has no stores, paths and cost. `growing_groups` are kept for ever."""
 
     query: str
     sql: str
@@ -242,9 +265,11 @@ class QueryExplained:
     error: str | None
     created_batch: int | None
     complete_from: int | None
+    growing_groups: tuple[str, ...]
     stores: tuple[SharedStore, ...]
     paths: tuple[PathExplained, ...]
     intermediates: tuple[IntermediateExplained, ...]
+    groups: GroupsExplained | None
     cost: QueryCostExplained | None
 
 

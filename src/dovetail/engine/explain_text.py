@@ -9,6 +9,7 @@ from dovetail.engine.explain_records import (
     AnswerExplained,
     ChangeExplained,
     CostExplained,
+    GroupsExplained,
     IndexExplained,
     IntermediateExplained,
     PartitioningExplained,
@@ -37,6 +38,7 @@ def plan_text(plan: PlanExplained) -> TextTree:
         (
             TextTree("stores", tuple(_store(store) for store in plan.stores)),
             *kept,
+            *([TextTree("groups", tuple(map(_groups, plan.groups)))] if plan.groups else []),
             TextTree(_partitioning(plan.partitioning)),
             TextTree("probes", tuple(map(_probe, plan.probes))),
             _cost(plan.cost),
@@ -54,11 +56,14 @@ def query_text(query: QueryExplained) -> TextTree:
         return TextTree(head, (*said, TextTree("not part of the plan")))
     stores = (_store(each.store, _shared_with(each.shared_with)) for each in query.stores)
     kept = [TextTree("intermediates", tuple(map(_intermediate, query.intermediates)))] if query.intermediates else []
+    growing = [_lines("kept for ever: this state grows without bound", query.growing_groups)]
     return TextTree(
         head,
         (
             *said,
             TextTree("stores", tuple(stores)),
+            *([] if query.groups is None else [TextTree("groups", (_groups(query.groups),))]),
+            *(growing if query.growing_groups else ()),
             TextTree("probes", tuple(map(_path, query.paths))),
             *kept,
             TextTree(f"cost: {_query_cost(query.cost)}"),
@@ -72,7 +77,7 @@ def _store(store: StoreExplained, shared: str | None = None) -> TextTree:
         kept = "kept for ever: this store grows without bound"
     else:
         ends = (f"watermark({each.stream}) > time + {each.after_s:g} s" for each in store.retention)
-        kept = f"kept until {' and '.join(ends)}"
+        kept = f"kept until {' and '.join(ends)}" if store.retention else "kept for the batch only"
     line = f"{store.store} ({', '.join(store.columns)}): {wanted}; {kept}" + (f"; {shared}" if shared else "")
     selections = [TextTree(f"{each.selection}: passes {each.passes}") for each in store.selections]
     return TextTree(line, (_rows(store), *map(_index, store.indexes), *_cut(selections, "selections")))
@@ -117,6 +122,20 @@ def _intermediate(kept: IntermediateExplained) -> TextTree:
     )
 
 
+def _groups(groups: GroupsExplained) -> TextTree:
+    kept = "kept for ever" if groups.pane_s is None else f"in panes of {groups.pane_s:g} s, kept until windows close"
+    keys = f"by {', '.join(groups.keys)}" if groups.keys else "one group"
+    columns = [f"partial {column}" for column in groups.partial_columns]
+    details = [f"and {detail}" for detail in groups.details]
+    return TextTree(
+        f"{groups.store}: {keys}, {kept}; for {_names(groups.queries)}",
+        (
+            TextTree(f"rows: {groups.stored_rows} stored in {number_text(groups.stored_bytes)} bytes"),
+            *_cut([TextTree(text) for text in (*columns, *details)], "columns"),
+        ),
+    )
+
+
 def _partitioning(partitioning: PartitioningExplained) -> str:
     counts = sorted(set(partitioning.key_groups_by_partition))
     each = " or ".join(map(str, counts))
@@ -127,7 +146,7 @@ def _partitioning(partitioning: PartitioningExplained) -> str:
 
 
 def _probe(probe: ProbeExplained) -> TextTree:
-    return TextTree(f"new {probe.start} ({_takers(probe)})", tuple(map(_step, probe.steps)))
+    return TextTree(f"{probe.rows} {probe.start} ({_takers(probe)})", tuple(map(_step, probe.steps)))
 
 
 def _step(step: StepExplained) -> TextTree:
@@ -167,7 +186,7 @@ def _path(path: PathExplained) -> TextTree:
         figures = f"{_step_figures(step.step)}, the query's share {_ms(step.share_ms)}"
         below = (TextTree(_shared_step(step), (TextTree(figures), *below)),)
     name = path.start if path.start == path.store else f"{path.start}, from {path.store}"
-    return TextTree(f"new {name}", below)
+    return TextTree(f"{path.rows} {name}", below)
 
 
 def _shared_step(shared: SharedStep) -> str:

@@ -8,9 +8,10 @@ from dataclasses import replace
 from dovetail.core.errors import StoreError
 from dovetail.engine.coverage import StoreHistory
 from dovetail.engine.fill import advance_fills
+from dovetail.engine.finish_groups import closed_windows, kept_groups, with_users
 from dovetail.engine.idle_streams import carry_along
 from dovetail.engine.observe_batch import Batch, observe_batch
-from dovetail.engine.query_limits import HeldTo, nodes_of, passed_limits
+from dovetail.engine.query_limits import HeldTo, found_by_users, nodes_of, passed_limits
 from dovetail.engine.registry import Registry, quarantined
 from dovetail.engine.state import EngineState
 from dovetail.plan.affected_queries import queries_of_selection
@@ -18,7 +19,8 @@ from dovetail.plan.fill import FillChunk
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.plan.store_plan import StorePlan
 from dovetail.query.stream import Stream
-from dovetail.runtime.report import STATISTICS, StreamCount, TaskReport
+from dovetail.runtime.report import STATISTICS, TaskReport, newest_times
+from dovetail.runtime.watermarks import moved_watermarks
 from dovetail.store.bucket_file import BucketMeta
 from dovetail.store.commit import Draft
 
@@ -38,15 +40,20 @@ def finish_batch(
     `idle` are the streams that hold nobody back any more.
     """
     held_to = held_to or HeldTo()
-    stopped = passed_limits(report.found, held_to.found, before.batch)
-    broken = {failure.query: failure.error for failure in report.failures}
+    stopped = passed_limits(found_by_users(report.found, plan.groups), held_to.found, before.batch)
+    broken = with_users({failure.query: failure.error for failure in report.failures}, plan.groups)
     failed = stopped | broken
     results = tuple(result for result in report.results if result.query not in failed)
     registry = _with_results(before.registry, results_rows(results), failed, before.batch)
-    times = carry_along(_max_times(before.max_time_us_by_stream, report.streams), idle, streams)
-    state = replace(before, registry=registry, max_time_us_by_stream=times)
+    newest = newest_times(report.streams)
+    times = carry_along(_max_times(before.max_time_us_by_stream, newest), idle, streams)
+    earlier = (before.decided_us_by_stream, before.watermark_us_by_stream(streams))
+    decided = moved_watermarks(earlier, streams.values(), newest)
+    state = replace(before, registry=registry, max_time_us_by_stream=times, decided_us_by_stream=decided)
     buckets = _merged(before.buckets, written, report)
     lost = _lost_intermediates(plan, set(failed))
+    closed = closed_windows(before, plan.groups, streams, report.streams)
+    state = replace(state, closed_us_by_group=closed)
     kept, dead, histories = _keep_and_expire(state, plan, streams, buckets, set(broken), lost)
     fills, histories = advance_fills(
         before.fills, fill_chunks, before.kept_from, before.buckets, kept, histories, set(failed)
@@ -75,9 +82,9 @@ def results_rows(results: tuple[object, ...]) -> dict[str, int]:
 
 def check_written(buckets: list[BucketMeta]) -> list[BucketMeta]:
     """The batch's buckets, which every partition reported; two attempts of one split must not both have been used."""
-    by_place: dict[tuple[str, int], BucketMeta] = {}
+    by_place: dict[tuple[str, int, int], BucketMeta] = {}
     for meta in buckets:
-        known = by_place.setdefault((meta.store, meta.split), meta)
+        known = by_place.setdefault(meta.place, meta)
         if known != meta:
             raise StoreError(
                 f"split {meta.split} of store {meta.store} was used from two attempts: {known.path} and {meta.path}",
@@ -109,12 +116,8 @@ def _without_steps(report: TaskReport, nodes: set[str]) -> TaskReport:
     return replace(report, steps=[count for count in report.steps if count.node not in nodes]) if nodes else report
 
 
-def _max_times(before: Mapping[str, int], counts: list[StreamCount]) -> dict[str, int]:
-    times = dict(before)
-    for count in counts:
-        if count.max_time_us is not None:
-            times[count.stream] = max(count.max_time_us, times.get(count.stream, count.max_time_us))
-    return times
+def _max_times(before: Mapping[str, int], newest: Mapping[str, int]) -> dict[str, int]:
+    return {**before, **{stream: max(time_us, before.get(stream, time_us)) for stream, time_us in newest.items()}}
 
 
 def _merged(earlier: tuple[BucketMeta, ...], written: list[BucketMeta], report: TaskReport) -> list[BucketMeta]:
@@ -122,7 +125,11 @@ def _merged(earlier: tuple[BucketMeta, ...], written: list[BucketMeta], report: 
     buckets = [meta for meta in earlier if meta.path not in replaced]
     buckets += [merge.merged for merge in report.merges]
     buckets += written
-    return sorted(buckets, key=lambda meta: (meta.store, meta.lower_batch, meta.split))
+    return sorted(buckets, key=_place)
+
+
+def _place(meta: BucketMeta) -> tuple[str, int, tuple[str, int, int]]:
+    return meta.store, meta.lower_batch, meta.place
 
 
 def _keep_and_expire(
@@ -138,13 +145,16 @@ def _keep_and_expire(
     `broken` queries failed on some row; `lost` stores lack rows of this batch.
     """
     watermarks = state.watermark_us_by_stream(streams)
+    deciding = plan.deciding_stores
     kept: list[BucketMeta] = []
     dead: list[BucketMeta] = []
     histories: dict[str, StoreHistory] = {}
     planned = [store for store in plan.stores if store.id not in lost]
     for store in planned:
         own = [meta for meta in buckets if meta.store == store.id]
-        gone = [meta for meta in own if store.retention.is_dead(meta.max_time_us, watermarks)]
+        # Rows stay until they are decided, so by no watermark that the tasks have not seen.
+        passed = dict(state.decided_us_by_stream) if store.id in deciding else watermarks
+        gone = [meta for meta in own if store.retention.is_dead(meta.max_time_us, passed)]
         living = [meta for meta in own if meta not in gone]
         kept += living
         dead += gone
@@ -154,8 +164,10 @@ def _keep_and_expire(
             # What a fill adds is older than the store, and serves only whom all segments serve.
             history = history.since(min((meta.lower_batch for meta in living), default=state.batch))
         histories[store.id] = history
-    dead += [meta for meta in buckets if meta.store not in histories]
-    return tuple(kept), dead, histories
+    of_groups = {meta.path for meta in kept_groups(plan.groups, buckets, state.closed_us_by_group)}
+    kept += [meta for meta in buckets if meta.path in of_groups]
+    dead += [meta for meta in buckets if meta.store not in histories and meta.path not in of_groups]
+    return tuple(sorted(kept, key=_place)), dead, histories
 
 
 def _decided(plan: SharedPlan, store: StorePlan, broken: set[str]) -> StorePlan:

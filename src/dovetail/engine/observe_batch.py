@@ -327,7 +327,9 @@ def _piece_bits(piece: QuerySets, failed: set[int], part: int) -> Mask:
 
 
 def _by_store(metas: Iterable[BucketMeta]) -> dict[str, list[BucketMeta]]:
+    """Copies of a join-matrix left out: statistics speak of rows, wherever and how often they lie."""
     found: dict[str, list[BucketMeta]] = {}
     for meta in metas:
-        found.setdefault(meta.store, []).append(meta)
+        if not meta.is_copy:
+            found.setdefault(meta.store, []).append(meta)
     return found

@@ -15,6 +15,8 @@ MAX_KEY_GROUPS = 1 << 15
 OPTIMIZERS = ("greedy", "joint")
 KEEPING = ("never", "by cost", "always")
 ROUTINGS = ("auto", "hash", "random", "contrand")
+BICLIQUE = "join_biclique"
+MATRIX = "join_matrix"
 LIMITS = {
     "storage_budget": "a number of bytes",
     "max_results_per_batch": "a number of results",
@@ -39,6 +41,8 @@ class EngineOptions:
     bytes all the same is quarantined.
     `routing`: how the rows of an index are spread over partitions; «auto» by predicate and skew, else the same for all
     keyed ones, «contrand» with `routing_subgroups` (None: about as many subgroups as partitions in each).
+    `layout`: every row is stored once («join_biclique»), or in a whole line of cells, to measure what that costs
+    («join_matrix», for joins of one pair of streams; partitions are its cells, fixed for a checkpoint's life).
     After a batch of fewer than `small_batch_rows` rows and little work the next runs as one task: stages would cost
     more.
     """
@@ -55,6 +59,7 @@ class EngineOptions:
     plan_in_background: bool = True
     routing: str = "auto"
     routing_subgroups: int | None = None
+    layout: str = BICLIQUE
     timezone: str = "UTC"
     storage_budget: int | None = None
     idle_timeout: str | None = None
@@ -90,6 +95,12 @@ class EngineOptions:
                 raise SessionError(
                     f"routing_subgroups is given, and routing is {self.routing!r}", hint="use routing='contrand'"
                 )
+        _check_one_of("layout", self.layout, (BICLIQUE, MATRIX))
+        if self.layout == MATRIX and self.routing != "auto":
+            raise SessionError(
+                f"layout is {MATRIX!r}, and routing is {self.routing!r}",
+                hint="a join-matrix has no routing: leave it out",
+            )
         if self.merge_fanout < 2:
             raise SessionError(f"merge_fanout is {self.merge_fanout}", hint="use 2 or more")
         for name in LIMITS:

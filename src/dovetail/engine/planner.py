@@ -12,7 +12,7 @@ from functools import cached_property
 
 from dovetail.engine.fill_intermediates import FillPolicy, settle_and_fill
 from dovetail.engine.joint_planner import JointPlanner
-from dovetail.engine.options import EngineOptions
+from dovetail.engine.options import BICLIQUE, MATRIX, EngineOptions
 from dovetail.engine.plan_history import PlanChange, PlanHistory
 from dovetail.engine.replan_reasons import replan_reasons
 from dovetail.engine.state import EngineState
@@ -27,8 +27,11 @@ from dovetail.optimizer.choose_routing import (
 )
 from dovetail.optimizer.decide import Decide, Decisions, greedy, keep_intermediates
 from dovetail.optimizer.live_query import LiveQuery
+from dovetail.optimizer.plan_groups import plan_groups
 from dovetail.optimizer.plan_queries import orders_taken, plan_queries
 from dovetail.optimizer.share_probe_prefixes import Orders
+from dovetail.plan.group_plan import GroupPlan
+from dovetail.plan.join_matrix import JoinMatrix
 from dovetail.plan.shared_plan import SharedPlan, even_placement
 from dovetail.query.stream import Stream
 from dovetail.stats.catalog import StatsCatalog
@@ -40,6 +43,7 @@ class Planned:
     """A plan and what it was made of: the same queries, decisions, orders and statistics give the same plan.
 
     `orders` are all that the plan takes, those included that nobody decided; `routings` those of all indexes.
+    `queries` join rows, for their users or for groups; `asked` are the queries as users asked them.
     """
 
     plan: SharedPlan
@@ -49,6 +53,7 @@ class Planned:
     orders: Orders
     reasons: tuple[str, ...] = ()
     routings: tuple[ChosenRouting, ...] = ()
+    asked: tuple[LiveQuery, ...] = ()
 
 
 class Planner:
@@ -63,6 +68,7 @@ class Planner:
         self._decide = decide
         self._running: Planned | None = None
         self._moved: tuple[str, ...] = ()
+        self._grouped: tuple[tuple[LiveQuery, ...], tuple[tuple[LiveQuery, ...], tuple[GroupPlan, ...]]] | None = None
         self.history = PlanHistory()
 
     @property
@@ -83,6 +89,7 @@ class Planner:
 
         `is_resumed`: nothing ran yet in this process, and the queries are those of the recorded epoch.
         """
+        asked, (queries, groups) = queries, self._with_groups(queries)
         now, stats = stats, self._stats_to_plan_by(queries, stats)
         decide = self._decide or self._decide_by_options
         decisions = decide(queries, streams, stats, state.batch)
@@ -90,9 +97,7 @@ class Planner:
         decisions = replace(decisions, intermediates=settled)
         running = self._running
         is_known = (
-            running is not None
-            and (running.queries, running.decisions) == (queries, decisions)
-            and running.stats is stats
+            running is not None and (running.asked, running.decisions) == (asked, decisions) and running.stats is stats
         )
         epoch = state.epoch if is_resumed and state.epoch else state.epoch + 1
         if running is not None and is_known:
@@ -101,25 +106,46 @@ class Planner:
             placement = even_placement(self._options.key_groups, self._options.partitions)
             orders = self._orders(queries, streams, stats, decisions)
             plan = plan_queries(
-                queries, streams, placement, epoch=epoch, stats=stats, decisions=decisions, orders=orders
+                queries,
+                streams,
+                placement,
+                epoch=epoch,
+                stats=stats,
+                decisions=decisions,
+                orders=orders,
+                groups=groups,
             )
         choose = decisions.routing or self._routing_policy
         routings = choose(plan, now, () if running is None else running.routings)
         if running is not None and is_known and routings == running.routings:
             return state, running
-        plan = replace(plan, epoch=epoch, routings=unusual(plan, routings))
+        plan = replace(plan, epoch=epoch, routings=unusual(plan, routings), matrix=self._matrix(plan))
         if running is not None and replace(plan, epoch=running.plan.epoch) == running.plan:
             # Other figures, the same plan: nobody needs to hear of it.
-            return state, Planned(running.plan, queries, decisions, stats, orders, (), routings)
-        reasons = () if running is None else (*_differences(running, queries, decisions, routings), *self._moved)
-        return replace(state, epoch=epoch), Planned(plan, queries, decisions, stats, orders, reasons, routings)
+            return state, Planned(running.plan, queries, decisions, stats, orders, (), routings, asked)
+        reasons = () if running is None else (*_differences(running, asked, decisions, routings), *self._moved)
+        return replace(state, epoch=epoch), Planned(plan, queries, decisions, stats, orders, reasons, routings, asked)
+
+    def _matrix(self, plan: SharedPlan) -> JoinMatrix | None:
+        """Queries are let in only if they join one pair of stores."""
+        if self._options.layout == BICLIQUE or not plan.stores:
+            return None
+        return JoinMatrix.of(tuple(store.id for store in plan.stores), self._options.partitions)
 
     @cached_property
     def _routing_policy(self) -> RoutingPolicy:
+        if self._options.layout == MATRIX:
+            return keep_routings
         routing = self._options.fixed_routing
         if routing is not None:
             return fixed_routing(routing)
         return choose_routings if self._options.replan else keep_routings
+
+    def _with_groups(self, queries: tuple[LiveQuery, ...]) -> tuple[tuple[LiveQuery, ...], tuple[GroupPlan, ...]]:
+        """The same records as long as the queries are the same: planners remember what they derive from one."""
+        if self._grouped is None or self._grouped[0] != queries:
+            self._grouped = queries, plan_groups(queries)
+        return self._grouped[1]
 
     def for_preview(self) -> Planner:
         """One that plans as this one would now, and of which this one never hears."""
@@ -157,8 +183,8 @@ class Planner:
         running = self._running
         if running is None:
             return now
-        # A join of two has but one order.
-        is_fixed = not self._options.replan or all(len(each.query.relations) == 2 for each in queries)
+        # A join of two has but one order, a single stream none.
+        is_fixed = not self._options.replan or all(len(each.query.relations) <= 2 for each in queries)
         reasons = () if is_fixed else replan_reasons(running.stats, now, queries)
         if not reasons:
             return running.stats
@@ -186,7 +212,7 @@ def _differences(
     decisions: Decisions,
     routings: tuple[ChosenRouting, ...],
 ) -> list[str]:
-    before, now = ({live.id: live.name for live in each} for each in (running.queries, queries))
+    before, now = ({live.id: live.name for live in each} for each in (running.asked, queries))
     reasons = [f"query {now[query]} was created" for query in now if query not in before]
     reasons += [f"query {before[query]} ended" for query in before if query not in now]
     kept_before, kept_now = ({each.intermediate.id for each in d.intermediates} for d in (running.decisions, decisions))

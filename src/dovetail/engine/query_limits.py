@@ -18,6 +18,7 @@ from dovetail.engine.registry import QueryRecord
 from dovetail.engine.storage_limit import StorageLimit
 from dovetail.optimizer.materialize import KeptIntermediate, maintained_by
 from dovetail.plan.fill import filled_by
+from dovetail.plan.group_plan import GroupPlan
 from dovetail.plan.query_limits import BatchLimits, Found, QueryLimits
 from dovetail.plan.shared_plan import SharedPlan
 
@@ -31,12 +32,22 @@ class HeldTo:
 
 
 def batch_limits(
-    running: Iterable[QueryRecord], kept: Iterable[KeptIntermediate], options: EngineOptions
+    running: Iterable[QueryRecord],
+    kept: Iterable[KeptIntermediate],
+    options: EngineOptions,
+    groups: Iterable[GroupPlan] = (),
 ) -> BatchLimits:
-    """A join that is kept may take as many pairs as all its users together: each would look for its own otherwise."""
+    """A join that is kept may take as many pairs as all its users together: each would look for its own otherwise.
+
+    The join behind groups is that of each of their users: it goes on as long as it is within the limits of one.
+    """
     usual = limits_of(QueryOptions(), options)
     own = {record.id: limits_of(record.options, options) for record in running}
     own = {query: limits for query, limits in own.items() if limits != usual}
+    for group in groups:
+        allowed = [own.get(user.query, usual).pairs for user in group.users]
+        most = None if None in allowed else max(pairs for pairs in allowed if pairs is not None)
+        own[group.id] = QueryLimits(None, most)
     for each in kept:
         users = [own.get(query, usual).pairs for query in {use.query for use in each.uses}]
         together = None if None in users else sum(pairs for pairs in users if pairs is not None)
@@ -61,6 +72,16 @@ def passed_limits(found: Mapping[str, Found], limits: BatchLimits, batch: int) -
         for query, own in found.items()
         if limits.of(query).are_passed_by(own)
     }
+
+
+def found_by_users(found: Mapping[str, Found], groups: Iterable[GroupPlan]) -> dict[str, Found]:
+    """What queries found: a query that reads groups met all the pairs that were joined for them."""
+    by_query = dict(found)
+    for group in groups:
+        joined = by_query.pop(group.id, Found())
+        for user in group.users:
+            by_query[user.query] = by_query.get(user.query, Found()) + Found(pairs=joined.pairs)
+    return by_query
 
 
 def nodes_of(plan: SharedPlan, queries: set[str]) -> set[str]:

@@ -12,11 +12,12 @@ from dovetail.kernels.arrow_types import arrow_type
 from dovetail.kernels.evaluate_arithmetic import ARITHMETIC
 from dovetail.kernels.evaluate_cast import cast_value
 from dovetail.kernels.evaluate_compare import COMPARISONS, is_in
-from dovetail.kernels.evaluate_guard import can_fail, evaluate_where, operands_of
+from dovetail.kernels.evaluate_guard import evaluate_where, operands_of
 from dovetail.kernels.evaluate_numbers import NUMBERS
 from dovetail.kernels.evaluate_rows import Kernel, Mask, Rows, Value, as_array, spread, true_mask, valid_mask
 from dovetail.kernels.evaluate_strings import STRINGS
 from dovetail.kernels.evaluate_time import TIMES
+from dovetail.query.can_fail import can_fail
 from dovetail.query.expression import Call, Column, Expression, Literal
 
 Function = Callable[[list[Value], Call, Rows], Value]
@@ -155,7 +156,9 @@ def _struct_kernel(call: Call) -> Kernel:
         wanted = arrow_type(call.type, rows.timezone)
         fields = [as_array(field(rows), rows.length) for field in kernels]
         names = [wanted.field(position).name for position in range(wanted.num_fields)]
-        return pa.StructArray.from_arrays(fields, names=names)
+        # Every window has a start; a row that an outer join pads has no window.
+        missing = fields[0].is_null() if fields[0].null_count else None
+        return pa.StructArray.from_arrays(fields, names=names, mask=missing)
 
     return kernel
 

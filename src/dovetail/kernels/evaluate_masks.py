@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dovetail.kernels.evaluate_guard import can_fail
 from dovetail.kernels.evaluate_kernels import kernel_of
 from dovetail.kernels.evaluate_rows import Mask, Numbers, Rows, numbers, true_mask, valid_mask
+from dovetail.query.can_fail import can_fail
 from dovetail.query.expression import Call, Column, Expression, Literal
 
 MaskKernel = Callable[[Rows], Mask]

@@ -34,13 +34,18 @@ class KeyCodes:
 def hash_keys(key_columns: list[pa.Array]) -> KeyCodes:
     """The codes of rows whose key is made of these columns."""
     is_exact = len(key_columns) == 1 and is_exact_type(key_columns[0].type)
+    codes = combine_words([words_of(column) for column in key_columns])
+    return KeyCodes(codes, _valid_mask(key_columns), is_exact)
+
+
+def combine_words(words_by_column: list[U64]) -> U64:
+    """One code for each row from a word for each of its key's columns."""
     codes: U64 | None = None
-    for column in key_columns:
-        words = _words_of(column)
+    for words in words_by_column:
         codes = _mix(words) if codes is None else _combine(codes, words)
     if codes is None:
         raise ValueError("a key needs a column")
-    return KeyCodes(codes, _valid_mask(key_columns), is_exact)
+    return codes
 
 
 def is_exact_type(arrow_type: pa.DataType) -> bool:
@@ -85,7 +90,7 @@ def _valid_mask(columns: list[pa.Array]) -> npt.NDArray[np.bool_] | None:
     return mask
 
 
-def _words_of(column: pa.Array) -> U64:
+def words_of(column: pa.Array) -> U64:
     """One 64-bit word per value, equal for values that SQL calls equal; NULLs get any word."""
     kind = column.type
     if pa.types.is_boolean(kind):

@@ -127,8 +127,7 @@ def match_ranges(
             if probe.wanted_mask is not None:
                 _skip_unwanted(probe.wanted_mask, idx, first, last)
         pair_idx, entries = _piece(idx, first, last, position, checks, max_pairs)
-        near_count = len(pair_idx)
-        if near_count:
+        if len(pair_idx):
             yield _decided(probe, stored, bounds, ranges, pair_idx, entries)
 
 
@@ -144,7 +143,8 @@ def _decided(
     if bounds.is_per_leg:
         hold_bounds(bits, pair_idx, rows, probe.times, stored.times, bounds.lower, bounds.upper)
     near_count = len(pair_idx)
-    return Pairs(*with_bits(pair_idx, rows, bits), near_count)
+    pair_idx, rows, bits = with_bits(pair_idx, rows, bits)
+    return Pairs(pair_idx, rows, bits, near_count)
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ def _narrowed(idx: Any, first: Any, last: Any, orders: Any, lower: Any, upper: A
     kept_idx = np.empty(len(idx), np.int64)
     kept_first = np.empty(len(idx), np.int64)
     kept_last = np.empty(len(idx), np.int64)
-    count = 0
+    count = np.int64(0)
     run_begin, before, found = -1, 0, 0
     for i in range(len(idx)):
         low, high = lower[idx[i]], upper[idx[i]]
@@ -275,7 +275,7 @@ def _take_all(idx: Any, first: Any, last: Any, position: Any, max_pairs: Any) ->
     while row < len(idx) and size < max_pairs:
         size += last[row] - first[row]
         row += 1
-    size = min(max(size - done, 0), max_pairs)
+    size = min(max(size - done, np.int64(0)), max_pairs)
     pair_idx = np.empty(size, np.int64)
     entries = np.empty(size, np.int64)
     count = np.int64(0)

@@ -20,14 +20,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numba import njit
 
-from dovetail.query.types import SqlType
+from dovetail.kernels.sort_codes import sort_orders
+from dovetail.query.order_kinds import MAX_EXACT_DIGITS
 
 I64 = npt.NDArray[np.int64]
 LOWEST = np.iinfo(np.int64).min
 HIGHEST = np.iinfo(np.int64).max
-MAX_EXACT_DIGITS = 18
-MAX_OFFSET = 1 << 62
-"""Of an end; what lies farther is left to the conditions themselves."""
 _SHIFT_ROUNDING = 4.0
 """A difference, the sum that stands for it and the comparison are each rounded once; one more to be sure."""
 
@@ -38,12 +36,6 @@ class OrderValues:
 
     values: I64
     valid_mask: npt.NDArray[np.bool_] | None
-
-
-def is_exactly_ordered(sql_type: SqlType) -> bool:
-    """Whether different values of this type never become one."""
-    is_short = sql_type.name != "decimal" or sql_type.precision <= MAX_EXACT_DIGITS
-    return is_short and sql_type.name != "string"
 
 
 def order_values(column: pa.Array) -> OrderValues:
@@ -73,8 +65,10 @@ class RowRanges:
 
     @cached_property
     def ascending(self) -> I64:
-        """Rows in the order of their lower ends."""
-        return np.argsort(self.lower, kind="stable")
+        """Rows in which something lies within, in the order of their lower ends."""
+        idx = np.flatnonzero(self.lower <= self.upper)
+        ordered: I64 = idx[sort_orders(self.lower[idx])]
+        return ordered
 
 
 def row_ranges(lower: End | None, upper: End | None, length: int) -> RowRanges:
@@ -84,17 +78,17 @@ def row_ranges(lower: End | None, upper: End | None, length: int) -> RowRanges:
     if lower is not None:
         is_nowhere |= _is_null(lower.column)
         if _is_shifted_float(lower):
-            shifted, slack = _shifted(lower)
+            shifted = _shifted(lower, -1)
             # A difference from NaN is NaN, which is above every bound.
-            lowers = np.where(np.isnan(shifted), LOWEST, _float_order(shifted - slack))
+            lowers = np.where(np.isnan(shifted), LOWEST, _float_order(shifted))
         else:
             lowers, is_beyond = saturating_sum(_values_of(lower.column), int(lower.offset) + (not lower.is_inclusive))
             is_nowhere |= is_beyond & (lowers == HIGHEST)
     if upper is not None:
         is_nowhere |= _is_null(upper.column)
         if _is_shifted_float(upper):
-            shifted, slack = _shifted(upper)
-            uppers = np.where(np.isnan(shifted), HIGHEST, _float_order(shifted + slack))
+            shifted = _shifted(upper, 1)
+            uppers = np.where(np.isnan(shifted), HIGHEST, _float_order(shifted))
         else:
             uppers, is_beyond = saturating_sum(_values_of(upper.column), int(upper.offset) - (not upper.is_inclusive))
             is_nowhere |= is_beyond & (uppers == LOWEST)
@@ -129,14 +123,13 @@ def saturating_sum(values: I64, offset: int) -> tuple[I64, Any]:
     return np.where(is_beyond, LOWEST, values + np.int64(offset)), is_beyond
 
 
-def _shifted(end: End) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """The sums, and how far a rounded difference may be from what it stands for."""
-    column, offset = end.column, float(end.offset)
-    values = np.asarray(column.cast(pa.float64()).fill_null(0.0))
-    precision = np.finfo(np.float32 if pa.types.is_float32(column.type) else np.float64)
+def _shifted(end: End, direction: int) -> npt.NDArray[np.float64]:
+    """The sums, moved outwards by as much as a rounded difference may be from what it stands for."""
+    values, offset = np.asarray(end.column.cast(pa.float64()).fill_null(0.0)), float(end.offset)
+    precision = np.finfo(np.float32 if pa.types.is_float32(end.column.type) else np.float64)
     with np.errstate(all="ignore"):
         slack = _SHIFT_ROUNDING * float(precision.eps) * (np.abs(values) + abs(offset)) + float(precision.tiny)
-        return values + offset, np.where(np.isfinite(slack), slack, 0.0)
+        return values + offset + np.where(np.isfinite(slack), direction * slack, 0.0)
 
 
 def _values_of(column: pa.Array) -> I64:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
+CODE_BITS = 64
 
 
 def sort_codes(codes: U64) -> tuple[U64, I64]:
@@ -34,14 +35,32 @@ def sort_codes(codes: U64) -> tuple[U64, I64]:
 
 
 def sort_by_code_and_order(codes: U64, orders: I64) -> I64:
-    """Where each came from, ascending by code and within a code by order value.
+    """Where each came from, ascending by code and within a code by order value; what is equal keeps its order.
 
     >>> sort_by_code_and_order(np.array([7, 3, 7], np.uint64), np.array([2, 9, 1])).tolist()
     [1, 2, 0]
     """
-    # A stable sort is a merge of sorted runs, and gallops through them; equal codes need no second one.
-    by_order = np.argsort(orders, kind="stable")
+    by_order = sort_orders(orders)
     ordered = codes[by_order]
     if len(codes) == 0 or (ordered[0] == ordered).all():
         return by_order
-    return by_order[np.argsort(ordered, kind="stable")]
+    return by_order[sort_codes(ordered)[1]]
+
+
+def sort_orders(orders: I64) -> I64:
+    """Where each came from, ascending; equal ones keep their order, so that every machine sorts alike.
+
+    >>> sort_orders(np.array([5, -3, 5])).tolist()
+    [1, 0, 2]
+    """
+    if len(orders) == 0:
+        return np.zeros(0, np.int64)
+    lowest, highest = int(orders.min()), int(orders.max())
+    position_bits = max(len(orders) - 1, 1).bit_length()
+    if (highest - lowest).bit_length() + position_bits > CODE_BITS:
+        return np.argsort(orders, kind="stable")
+    # There is room for the positions below the values.
+    packed = (orders.view(np.uint64) - np.uint64(lowest % (1 << CODE_BITS))) << np.uint64(position_bits)
+    packed |= np.arange(len(orders), dtype=np.uint64)
+    packed.sort()
+    return (packed & np.uint64((1 << position_bits) - 1)).astype(np.int64)

@@ -128,6 +128,8 @@ def _as_before(view: JointView, known: JointDecision) -> JointPlan:
 
 
 def joint_view(queries: tuple[LiveQuery, ...], stats: StatsCatalog, options: JointOptions) -> JointView:
+    """A query over one stream joins nothing: there is nothing to decide for it."""
+    queries = tuple(live for live in queries if len(live.query.relations) > 1)
     named = name_queries(queries, group_edges(queries, stats))
     statistics = joint_statistics(named, stats, options.partitions)
     return JointView(named, EngineCost(statistics, options.units), options.may_materialize, options.storage_budget)

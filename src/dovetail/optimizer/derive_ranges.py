@@ -21,11 +21,11 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 
-from dovetail.kernels.evaluate_guard import can_fail, fails_itself
-from dovetail.kernels.order_values import MAX_EXACT_DIGITS, MAX_OFFSET, is_exactly_ordered
 from dovetail.plan.probe_tree import RangeEnd, StoredRange
 from dovetail.plan.store_plan import ROW
+from dovetail.query.can_fail import can_fail, fails_itself
 from dovetail.query.expression import Call, Expression, Literal, relations_of, walk
+from dovetail.query.order_kinds import MAX_EXACT_DIGITS, MAX_OFFSET, is_exactly_ordered
 from dovetail.query.types import INTERVAL, MAX_DECIMAL_PRECISION, TIMESTAMP, SqlType
 
 _DAY_US = 86_400_000_000

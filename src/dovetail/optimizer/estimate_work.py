@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dovetail.kernels.hash_keys import group_of_codes
 from dovetail.plan.probe_tree import ProbeNode, member_name
 from dovetail.plan.routing import Routing
 from dovetail.plan.shared_plan import Placement, SharedPlan
@@ -55,7 +54,7 @@ class IndexWork:
             if code in routing.split_codes:
                 load += each.work / count
             else:
-                work_by_group[group_of_codes(np.array([code], np.uint64), len(owners))[0]] += each.work
+                work_by_group[_group_of(code, len(owners))] += each.work
         for owner, work in enumerate(np.bincount(owners, work_by_group, count)):
             load[list(members[owner])] += work / len(members[owner])
         return float(load.max() / load.mean()) if load.any() else 1.0
@@ -71,7 +70,12 @@ class _Probing:
 
 
 def work_by_index(plan: SharedPlan, stats: StatsCatalog, *, min_rows: float) -> dict[IndexName, IndexWork]:
-    """Of the keyed indexes that at least `min_rows` a batch probe, and whose keys are known."""
+    """Of the keyed indexes that at least `min_rows` a batch probe, and whose keys are known.
+
+    None if no stream brings that many: whoever looks at every step of hundreds of queries should have a reason.
+    """
+    if max((sum(keys.rows_by_group) for keys in stats.observed.keys.values()), default=0.0) < min_rows:
+        return {}
     sides: dict[IndexName, dict[IndexName | None, _Probing]] = {}
     for tree in plan.trees:
         for node in tree.children:
@@ -132,7 +136,7 @@ class _Keys:
         by_group = rows / rows.sum()
         heavy = stats.heavy_share_by_code(*index)
         for code, share in heavy.items():
-            by_group[group_of_codes(np.array([code], np.uint64), group_count)[0]] -= share
+            by_group[_group_of(code, group_count)] -= share
         return _Keys(heavy, np.maximum(by_group, 0.0), max(distinct.value, 1.0))
 
     def share(self, code: int) -> float:
@@ -166,3 +170,8 @@ def _index_work(target: IndexName, probings: tuple[_Probing, ...], stats: StatsC
                 known.probing_rows + rows,
             )
     return IndexWork(by_group, by_code)
+
+
+def _group_of(code: int, group_count: int) -> int:
+    """The top bits of a code; there are a power of two of groups."""
+    return code >> (65 - group_count.bit_length())

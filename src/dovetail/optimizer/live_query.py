@@ -30,7 +30,7 @@ class LiveQuery:
 
     `folded` are its intermediates; `into` the store that takes the rows in place of a user.
     `rank_order` names stores, the lowest rank first; all others rank above them, by name.
-    `may_materialize` off: the query probes no intermediate.
+    `may_materialize` off: the query probes no intermediate. `first_batch` is the first that it answers.
     """
 
     id: str
@@ -41,6 +41,7 @@ class LiveQuery:
     into: str | None = None
     rank_order: tuple[str, ...] = ()
     may_materialize: bool = True
+    first_batch: int = 0
 
     def derived(self, key: tuple[Hashable, ...], make: Callable[[], T]) -> T:
         """`make()`, once for this record: a query outlives many plans, and most of what they need of it is the same."""

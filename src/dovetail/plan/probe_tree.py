@@ -103,13 +103,18 @@ class ProbeStep:
 class Emit:
     """A query whose last member is joined at this node; `output` speaks of members.
 
-    Its rows are answers, or rows of the store `into`.
+    Its rows are answers, rows of the store `into`, or witnesses: then they only tell that their members are partners.
     """
 
     query: str
     start: int
     output: tuple[OutputColumn, ...]
     into: str | None = None
+    is_witness: bool = False
+
+    @property
+    def is_answer(self) -> bool:
+        return self.into is None and not self.is_witness
 
 
 @dataclass(frozen=True)
@@ -142,11 +147,15 @@ class ProbeNode:
 
 @dataclass(frozen=True)
 class ProbeTree:
-    """All probes that new rows of `start` begin; `legs` hold the selections on the new row itself."""
+    """All probes that new rows of `start` begin; `legs` hold the selections on the new row itself.
+
+    `emits` are of queries over this store alone: their rows need no partner.
+    """
 
     start: str
     legs: tuple[Leg, ...]
     children: tuple[ProbeNode, ...]
+    emits: tuple[Emit, ...] = ()
 
     def walk(self) -> Iterator[ProbeNode]:
         for child in self.children:

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 class QueryLimits:
     """Of one query in one batch, all tasks together; None is no limit.
 
-    `results` are its answers. `pairs` are the rows that meet at its steps, the last one included: keys, selections and
-    time bounds hold for them, predicates over several relations are still to be asked.
+    `results` are its answers. `pairs` are the rows that meet at its steps, the last one included: keys, selections,
+    time bounds and ranges hold for them, other predicates over several relations are still to be asked.
     """
 
     results: int | None = None

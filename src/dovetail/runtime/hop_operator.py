@@ -14,20 +14,28 @@ from dovetail.core.errors import EvaluationError
 from dovetail.kernels.gather_rows import rows_of_refs
 from dovetail.kernels.leg_bits import bits_of_rows
 from dovetail.plan.fill import ChunkPart
-from dovetail.plan.probe_tree import ProbeNode, ProbeTree, member_name
+from dovetail.plan.probe_tree import Emit, ProbeNode, ProbeTree, member_name
 from dovetail.plan.store_plan import ROW, IndexPlan
 from dovetail.query.expression import rename_relations
-from dovetail.runtime.batch_task import BatchTask
+from dovetail.runtime.answer_files import AnswerFiles
+from dovetail.runtime.batch_task import BatchTask, MergeTask
+from dovetail.runtime.decide_operator import DecideOperator
+from dovetail.runtime.emit_rows import emit_rows
 from dovetail.runtime.frame import Frame
+from dovetail.runtime.group_folder import GroupFolder
+from dovetail.runtime.group_operator import GroupStage
+from dovetail.runtime.group_store import merge_groups
 from dovetail.runtime.merge_operator import run_merge
 from dovetail.runtime.message import Kind, Message
 from dovetail.runtime.partial import OutgoingPartials, Partial, receive_partials
 from dovetail.runtime.probe_operator import ProbeOperator
-from dovetail.runtime.report import STATISTICS, TaskReport, UnitWork
+from dovetail.runtime.report import STATISTICS, MergedBuckets, TaskReport, UnitWork
 from dovetail.runtime.result_sink import ResultSink
 from dovetail.runtime.route_entries import Part
 from dovetail.runtime.sample_joins import sample_joins
 from dovetail.runtime.snapshot import StoreSnapshot, forget_buckets
+from dovetail.runtime.store_writer import PIECES_PER_SPLIT
+from dovetail.runtime.watermarks import watermarks_after
 from dovetail.store.bucket_file import BucketMeta
 
 I64 = npt.NDArray[np.int64]
@@ -37,25 +45,30 @@ def run_hop(task: BatchTask, partition: int, hop: int, messages: Iterable[Messag
     """Reports and bucket records pass through, so that the last hop hands the driver everything."""
     began = time.perf_counter()
     current: list[BucketMeta] = []
-    partials: list[bytes] = []
+    is_last = hop == task.plan.hop_count and bool(task.plan.groups)
+    received: dict[Kind, list[bytes]] = {Kind.PARTIAL: [], Kind.GROUPS: [], Kind.TIMES: []}
     for message in messages:
-        if message.kind is Kind.PARTIAL:
-            partials.append(message.payload)
+        if message.kind is Kind.PARTIAL or (is_last and message.kind in received):
+            received[message.kind].append(message.payload)
         else:
             yield message
             if message.kind is Kind.BUCKET:
                 current.append(BucketMeta.from_json(json.loads(message.payload)))
+            elif message.kind is Kind.TIMES:
+                received[Kind.TIMES].append(message.payload)
     worker = _Hop(task, partition, hop, current)
     if hop == 1:
         worker.probe_new_rows()
         worker.probe_fills()
+        worker.decide(received[Kind.TIMES])
         worker.merge()
         worker.sample_joins()
+    elif is_last:
+        worker.groups.run(received[Kind.GROUPS], received[Kind.TIMES])
     else:
-        worker.probe_partials(partials)
+        worker.probe_partials(received[Kind.PARTIAL])
     yield from worker.sent()
-    worker.report.results += worker.sink.close()
-    for meta in worker.sink.stored:
+    for meta in worker.close():
         yield Message(0, Kind.STORED, json.dumps(meta.to_json()).encode())
     worker.work.seconds = worker.report.seconds_by_part[f"hop {hop}"] = time.perf_counter() - began
     yield Message(0, Kind.REPORT, worker.report.to_bytes())
@@ -72,7 +85,7 @@ class _Hop:
         self.report = TaskReport(work=[self.work])
         forget_buckets(self._root, {meta.path for meta in (*task.buckets, *current)})
         # Every task must number the buckets alike; messages arrive in any order.
-        current = sorted(current, key=lambda meta: (meta.store, meta.split))
+        current = sorted(current, key=lambda meta: meta.place)
         self._snapshots = {
             store.id: StoreSnapshot(
                 self._root,
@@ -83,15 +96,28 @@ class _Hop:
             )
             for store in task.plan.stores
         }
-        self.sink = ResultSink(task, partition, hop, self._snapshots, self.report)
-        self._probe = ProbeOperator(task, self._snapshots, self.sink, self.report, self.work, self._outgoing.add)
+        # No two tasks of a batch may use the same split of a store.
+        first_split = (hop * task.plan.placement.partition_count + partition) * PIECES_PER_SPLIT
+        self._answers = AnswerFiles(task, partition)
+        self._sink = ResultSink(task, first_split, self._snapshots, self.report, self._answers)
+        self._folder = GroupFolder(task, self._snapshots, self.report)
+        self._table_by_id = {table.id: table for group in task.plan.groups for table in group.tables}
+        self._group_ids = {group.id for group in task.plan.groups}
+        self.groups = GroupStage(task, partition, first_split, self.report, self._answers)
+        self._probe = ProbeOperator(task, self._snapshots, self._take, self.report, self.work, self._outgoing.add)
+
+    def _take(self, emit: Emit, frame: Frame) -> None:
+        """Rows that are whole: answers, rows of an intermediate, or of groups."""
+        (self._folder if emit.into in self._group_ids else self._sink).add(emit, frame)
 
     def probe_new_rows(self) -> None:
         for tree in self._task.plan.trees:
             snapshot = self._snapshots[tree.start]
+            emit_rows(self._task, tree, snapshot, self._partition, self._probe, self.report, self._take)
             for ordinal in range(snapshot.current_from, len(snapshot.metas)):
-                for node in tree.children:
-                    self._probe_from(tree, node, snapshot, ordinal)
+                if self._probe.is_here(snapshot.metas[ordinal]):
+                    for node in tree.children:
+                        self._probe_from(tree, node, snapshot, ordinal)
 
     def probe_fills(self) -> None:
         """Stored rows act as new ones: those of the batch's chunk of each fill."""
@@ -124,19 +150,37 @@ class _Hop:
             for part, idx in self._probe.route(node).parts_of(partial.codes):
                 self._probe.probe(node, partial if idx is None else partial.take(idx), self._hop, part=part)
 
+    def decide(self, times: Iterable[bytes]) -> None:
+        """Rows that are answered for what partners they have."""
+        plan = self._task.plan
+        if plan.lone_rows or plan.matched_rows:
+            watermarks = watermarks_after(self._task, times)
+            DecideOperator(self._task, self._snapshots, self._take, self.report, self.work, watermarks).decide()
+
     def merge(self) -> None:
         for merge in self._task.merges:
             if merge.partition == self._partition:
-                event_time = self._snapshots[merge.store].store.event_time
-                self.report.merges.append(run_merge(self._root, merge, event_time))
+                self.report.merges.append(self._merged(merge))
+
+    def _merged(self, merge: MergeTask) -> MergedBuckets:
+        table = self._table_by_id.get(merge.store)
+        if table is not None:
+            return merge_groups(self._root, merge, table)
+        return run_merge(self._root, merge, self._snapshots[merge.store].store.event_time)
 
     def sample_joins(self) -> None:
         with self.report.timed(STATISTICS):
             self.report.samples += sample_joins(self._task, self._partition, self._snapshots)
 
     def sent(self) -> list[Message]:
-        """Everything that goes on to the next hop."""
-        return self._outgoing.close()
+        """Everything that goes on to the next hop, or to the last."""
+        return [*self._outgoing.close(), *self._folder.close()]
+
+    def close(self) -> list[BucketMeta]:
+        """Write what still waits; the buckets of intermediates and groups."""
+        self._sink.close()
+        self.report.results += self._answers.close()
+        return [*self._sink.stored, *self.groups.written]
 
     def _start(
         self, tree: ProbeTree, node: ProbeNode, snapshot: StoreSnapshot, ordinal: int

@@ -21,9 +21,10 @@ from dovetail.kernels.hash_keys import hash_keys, is_exact_type
 from dovetail.kernels.leg_bits import LEGS_PER_WORD, no_bits, rows_of_legs
 from dovetail.kernels.match_pairs import NO_LOWER, NO_UPPER, LegBounds, Pairs, ProbeRows, StoredRows, match_pairs
 from dovetail.kernels.match_ranges import match_ranges
-from dovetail.plan.probe_tree import Leg, ProbeNode, member_name
+from dovetail.plan.probe_tree import Emit, Leg, ProbeNode, member_name
 from dovetail.plan.query_limits import Found
-from dovetail.plan.routing import Routing
+from dovetail.plan.routing import HASH, Routing
+from dovetail.plan.shared_plan import ONE_PARTITION
 from dovetail.plan.store_plan import ROW
 from dovetail.plan.visibility import Visibility
 from dovetail.query.expression import Call, Expression, all_of, rename_relations
@@ -33,13 +34,14 @@ from dovetail.runtime.frame import Frame, FrameValues, concat_frames
 from dovetail.runtime.partial import Partial
 from dovetail.runtime.range_demands import RangeDemands, needs_ranges, range_demands
 from dovetail.runtime.report import StepCount, TaskReport, UnitWork
-from dovetail.runtime.result_sink import ResultSink
 from dovetail.runtime.route_entries import EntryChoice, Part, Route
 from dovetail.runtime.snapshot import Entries, SelectionBits, StoreSnapshot
+from dovetail.store.bucket_file import BucketMeta
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
 SendOn = Callable[[Partial], None]
+TakeRows = Callable[[Emit, Frame], None]
 LegKey = tuple[str, int]
 ROWS_A_PIECE = 1 << 16
 NO_TIMES: I64 = np.zeros(0, np.int64)
@@ -61,34 +63,49 @@ class _Demands:
 
 
 class ProbeOperator:
-    """Probes nodes of one hop in one partition; answers go to the sink, longer partial results to `send_on`."""
+    """Probes nodes of one hop in one partition; whole rows go to `take`, longer partial results to `send_on`."""
 
     def __init__(
         self,
         task: BatchTask,
         snapshots: Mapping[str, StoreSnapshot],
-        sink: ResultSink,
+        take: TakeRows,
         report: TaskReport,
         work: UnitWork,
         send_on: SendOn,
+        fixed_route: Route | None = None,
     ) -> None:
+        """Where there is no `fixed_route`, rows are spread as the plan says."""
         self._task = task
         self._snapshots = snapshots
-        self._sink = sink
+        self._take = take
         self._report = report
         self._send_on = send_on
         self._complete_from = dict(task.plan.complete_from_by_query)
         self._work = work
+        self._fixed_route = fixed_route
         self._route_by_routing: dict[Routing, Route] = {}
 
     def route(self, node: ProbeNode) -> Route:
         """How the index that is probed there is spread over partitions."""
-        routing = self._task.plan.routing(node.step.target, node.step.index)
+        if self._fixed_route is not None:
+            return self._fixed_route
+        plan = self._task.plan
+        routing = plan.routing(node.step.target, node.step.index)
         found = self._route_by_routing.get(routing)
         if found is None:
-            found = Route(routing, self._task.plan.placement, self._work.partition)
+            # A cell of a matrix has all that it needs, and looks at all that it has.
+            found = Route(HASH, ONE_PARTITION, 0) if plan.matrix else Route(routing, plan.placement, self.partition)
             self._route_by_routing[routing] = found
         return found
+
+    @property
+    def partition(self) -> int:
+        return self._work.partition
+
+    def is_here(self, meta: BucketMeta) -> bool:
+        """Whether this partition may read the bucket: in a matrix, only what lies in its cell."""
+        return meta.cell is None or meta.cell.number == self.partition
 
     def probe(
         self, node: ProbeNode, partial: Partial, hop: int, start_times: I64 | None = None, part: Part = Part.OWN
@@ -98,7 +115,9 @@ class ProbeOperator:
             return
         wanted_rows = int(np.count_nonzero(np.bitwise_or.reduce(partial.bits)))
         route = self.route(node)
-        count = StepCount(node.id, hop, len(partial.codes), 0, wanted_rows, copies=route.copies[part])
+        matrix = self._task.plan.matrix
+        copies = matrix.copy_count(partial.frame.stores[0]) if matrix else route.copies[part]
+        count = StepCount(node.id, hop, len(partial.codes), 0, wanted_rows, copies=copies)
         self._work.probed_rows += count.probe_rows
         if node.step.before_batch is None:
             # What a fill joins is not what new rows meet: planners shall not learn from it.
@@ -158,7 +177,7 @@ class ProbeOperator:
         before_batch = node.step.before_batch
         for ordinal in range(last):
             meta = snapshot.metas[ordinal]
-            if meta.lower_batch < first_batch:
+            if meta.lower_batch < first_batch or not self.is_here(meta):
                 continue
             if before_batch is not None and meta.upper_batch >= before_batch:
                 continue
@@ -219,7 +238,7 @@ class ProbeOperator:
         return frame.take(idx), bits[:, idx]
 
     def _decide(self, node: ProbeNode, frame: Frame, bits: U64) -> None:
-        """Give every leg the rows it wants: to the sink, or on to the next probe."""
+        """Give every leg the rows it wants: whole ones away, the others on to the next probe."""
         emit_by_leg = {(emit.query, emit.start): emit for emit in node.emits}
         kept_by_leg: dict[LegKey, I64] = {}
         for leg, wanted_idx in zip(node.legs, rows_of_legs(bits, len(node.legs)), strict=True):
@@ -235,8 +254,8 @@ class ProbeOperator:
             emit = emit_by_leg.get((leg.query, leg.start))
             if emit is None:
                 kept_by_leg[leg.query, leg.start] = idx
-            elif emit.into or self._report.count(leg.query, Found(results=len(idx)), self._task.limits):
-                self._sink.add(emit, frame if len(idx) == len(frame) else frame.take(idx))
+            elif not emit.is_answer or self._report.count(leg.query, Found(results=len(idx)), self._task.limits):
+                self._take(emit, frame if len(idx) == len(frame) else frame.take(idx))
         for child in node.children:
             self._pass_on(child, frame, kept_by_leg)
 

@@ -15,13 +15,13 @@ import numpy.typing as npt
 
 from dovetail.core.errors import EvaluationError
 from dovetail.kernels.evaluate import evaluate
-from dovetail.kernels.evaluate_guard import can_fail
 from dovetail.kernels.leg_bits import LEGS_PER_WORD, no_bits
 from dovetail.kernels.match_pairs import LegBounds, ProbeRows
 from dovetail.kernels.match_ranges import Checked, EntryValues, OwnRange, Ranges, ranges_of_bounds
 from dovetail.kernels.order_values import End, RowRanges, loosest, row_ranges
 from dovetail.plan.probe_tree import Leg, ProbeNode, RangeEnd, StoredRange
 from dovetail.plan.store_plan import EVENT_TIME
+from dovetail.query.can_fail import can_fail
 from dovetail.query.expression import Expression
 from dovetail.runtime.frame import FrameValues
 from dovetail.runtime.snapshot import Entries, StoreSnapshot

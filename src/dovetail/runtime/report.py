@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,6 +32,15 @@ class StreamCount:
     rows: int
     late_rows: int
     max_time_us: int | None
+
+
+def newest_times(counts: Iterable[StreamCount]) -> dict[str, int]:
+    """By stream the newest event time in microseconds of all rows, late ones included."""
+    times: dict[str, int] = {}
+    for count in counts:
+        if count.max_time_us is not None:
+            times[count.stream] = max(count.max_time_us, times.get(count.stream, count.max_time_us))
+    return times
 
 
 @dataclass
@@ -138,6 +147,15 @@ class MatchSample:
 
 
 @dataclass
+class GroupCount:
+    """`folded_rows` joined rows went into an aggregation, `kept_rows` rows of partial groups into its tables."""
+
+    group: str
+    folded_rows: int = 0
+    kept_rows: int = 0
+
+
+@dataclass
 class QueryFailure:
     """The query's answers of this batch are void; it is quarantined with this error."""
 
@@ -151,7 +169,18 @@ class MergedBuckets:
     replaced_paths: tuple[str, ...]
 
 
-_PLAIN_LISTS = ("streams", "selections", "query_sets", "keys", "steps", "work", "samples", "results", "failures")
+_PLAIN_LISTS = (
+    "streams",
+    "selections",
+    "query_sets",
+    "keys",
+    "steps",
+    "work",
+    "samples",
+    "results",
+    "failures",
+    "groups",
+)
 
 
 @dataclass
@@ -172,6 +201,7 @@ class TaskReport:
     results: list[ResultFile] = field(default_factory=list)
     failures: list[QueryFailure] = field(default_factory=list)
     merges: list[MergedBuckets] = field(default_factory=list)
+    groups: list[GroupCount] = field(default_factory=list)
     seconds_by_part: dict[str, float] = field(default_factory=dict)
     found: dict[str, Found] = field(default_factory=dict)
     void_queries: set[str] = field(default_factory=set, compare=False)
@@ -226,6 +256,7 @@ class TaskReport:
                 MergedBuckets(BucketMeta.from_json(entry["merged"]), tuple(entry["replaced_paths"]))
                 for entry in record["merges"]
             ],
+            groups=[GroupCount(**entry) for entry in record["groups"]],
             seconds_by_part=record["seconds_by_part"],
             found={query: Found(*counts) for query, counts in record["found"].items()},
         )

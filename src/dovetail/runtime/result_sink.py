@@ -8,25 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from uuid import uuid4
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from dovetail.core.errors import EvaluationError
 from dovetail.kernels.evaluate import evaluate
 from dovetail.plan.fill import filled_by
 from dovetail.plan.probe_tree import Emit
 from dovetail.query.output_names import unique_names
+from dovetail.runtime.answer_files import AnswerFiles
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.frame import Frame, FrameValues, concat_frames
 from dovetail.runtime.report import TaskReport
 from dovetail.runtime.snapshot import StoreSnapshot
-from dovetail.runtime.store_writer import PIECES_PER_SPLIT, StoreWriter
+from dovetail.runtime.store_writer import StoreWriter
 from dovetail.store.bucket_file import BucketMeta, times_of
-from dovetail.store.layout import result_file
-from dovetail.store.manifest import ResultFile
 
 MAX_WAITING_ROWS = 1_000_000
 
@@ -39,24 +35,24 @@ class _Waiting:
 
 
 class ResultSink:
-    """Takes results of all queries; `close` writes what still waits and returns the answers' files."""
+    """Takes results of all queries; `close` writes what still waits."""
 
     def __init__(
-        self, task: BatchTask, partition: int, hop: int, snapshots: Mapping[str, StoreSnapshot], report: TaskReport
+        self,
+        task: BatchTask,
+        first_split: int,
+        snapshots: Mapping[str, StoreSnapshot],
+        report: TaskReport,
+        answers: AnswerFiles,
     ) -> None:
         self._task = task
         self._writer = StoreWriter(task, report)
-        # No two tasks of a batch may use the same split of a store.
-        self._next_split = (hop * task.plan.placement.partition_count + partition) * PIECES_PER_SPLIT
-        self._root = Path(task.root)
-        self._partition = partition
+        self._next_split = first_split
         self._snapshots = snapshots
         self._report = report
-        self._attempt = uuid4().hex[:12]
+        self._answers = answers
         self._waiting: dict[tuple[str, int], _Waiting] = {}
         self._pieces: dict[str, list[pa.RecordBatch]] = {}
-        self._writers: dict[str, pq.ParquetWriter] = {}
-        self._rows: dict[str, int] = {}
 
     def add(self, emit: Emit, frame: Frame) -> None:
         if len(frame) == 0:
@@ -76,7 +72,7 @@ class ResultSink:
         """The buckets of intermediates."""
         return self._writer.written
 
-    def close(self) -> list[ResultFile]:
+    def close(self) -> None:
         stores = {waiting.emit.query: waiting.emit.into for waiting in self._waiting.values() if waiting.emit.into}
         for waiting in self._waiting.values():
             self._materialize(waiting)
@@ -84,12 +80,6 @@ class ResultSink:
             self._store(store, query)
         for query in list(self._pieces):
             self._write(query)
-        files = []
-        for query, writer in self._writers.items():
-            writer.close()
-            path = self._path(query)
-            files.append(ResultFile(query, path, self._rows[query], (self._root / path).stat().st_size))
-        return files
 
     def _materialize(self, waiting: _Waiting) -> None:
         emit = waiting.emit
@@ -120,17 +110,5 @@ class ResultSink:
 
     def _write(self, query: str) -> None:
         pieces = self._pieces.pop(query, [])
-        if not pieces:
-            return
-        if query not in self._writers:
-            path = self._root / self._path(query)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            # Answers are written once and mostly read once: spend no time on dictionaries and statistics.
-            self._writers[query] = pq.ParquetWriter(
-                path, pieces[0].schema, compression="none", use_dictionary=False, write_statistics=False
-            )
-        self._writers[query].write_table(pa.Table.from_batches(pieces))
-        self._rows[query] = self._rows.get(query, 0) + sum(piece.num_rows for piece in pieces)
-
-    def _path(self, query: str) -> str:
-        return result_file(query, self._task.batch, self._partition, self._attempt)
+        if pieces:
+            self._answers.write(query, pieces)

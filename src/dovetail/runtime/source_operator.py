@@ -21,7 +21,7 @@ from dovetail.query.join_query import WINDOW_END, WINDOW_START
 from dovetail.query.stream import Stream
 from dovetail.runtime.batch_task import BATCH, BatchTask
 from dovetail.runtime.message import Kind, Message
-from dovetail.runtime.report import StreamCount, TaskReport
+from dovetail.runtime.report import StreamCount, TaskReport, newest_times
 from dovetail.runtime.store_writer import PIECES_PER_SPLIT, StoreWriter
 from dovetail.store.bucket_file import BucketMeta, times_of
 
@@ -49,6 +49,10 @@ def run_source(task: BatchTask, split: int, rows: Iterable[StreamRows]) -> Itera
         payload = json.dumps(meta.to_json()).encode()
         for partition in range(task.plan.placement.partition_count):
             yield Message(partition, Kind.BUCKET, payload)
+    if task.plan.lone_rows or any(group.pane is not None for group in task.plan.groups):
+        payload = json.dumps(newest_times(source.report.streams)).encode()
+        for partition in range(task.plan.placement.partition_count):
+            yield Message(partition, Kind.TIMES, payload)
     yield Message(0, Kind.REPORT, source.report.to_bytes())
 
 

@@ -18,7 +18,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -35,9 +35,20 @@ I64 = npt.NDArray[np.int64]
 _RESTORE_HINT = "restore the file from a backup of the checkpoint, or start anew with an empty checkpoint folder"
 
 
+class MatrixCell(NamedTuple):
+    """Cell `number` of a join-matrix of `total` cells; a row lies in several of them, and this is its n-th `copy`."""
+
+    number: int
+    total: int
+    copy: int
+
+
 @dataclass(frozen=True)
 class BucketMeta:
-    """What a manifest says of a bucket file. Batches are [lower_batch, upper_batch], both included."""
+    """What a manifest says of a bucket file. Batches are [lower_batch, upper_batch], both included.
+
+    `cell`: in a join-matrix, the one that holds the bucket and alone reads it.
+    """
 
     store: str
     path: str
@@ -54,6 +65,7 @@ class BucketMeta:
     selections: tuple[str, ...]
     keeps_all: bool
     indexes: tuple[tuple[str, int], ...]
+    cell: MatrixCell | None = None
 
     def to_json(self) -> dict[str, Any]:
         return dict(vars(self))
@@ -65,12 +77,24 @@ class BucketMeta:
         # Every bucket of a store names hundreds of them, mostly the same: a task is sent each text once.
         fields["selections"] = tuple(map(sys.intern, fields["selections"]))
         fields["indexes"] = tuple((name, count) for name, count in fields["indexes"])
+        if fields.get("cell") is not None:
+            fields["cell"] = MatrixCell(*fields["cell"])
         return BucketMeta(**fields)
+
+    @property
+    def place(self) -> tuple[str, int, int]:
+        """No two buckets of a batch have the same; every task sorts them by it."""
+        return self.store, self.split, -1 if self.cell is None else self.cell.number
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether another bucket has the same rows and is counted for both."""
+        return self.cell is not None and self.cell.copy > 0
 
     @property
     def layout(self) -> tuple[object, ...]:
         """Buckets merge only with buckets of the same layout."""
-        return (self.columns, self.selections, self.keeps_all, tuple(name for name, _ in self.indexes))
+        return (self.columns, self.selections, self.keeps_all, tuple(name for name, _ in self.indexes), self.cell)
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ def _is_closed(query: JoinQuery, aggregation: Aggregation, key: _Key, closed_unt
     if closed_until_us is None:
         return False
     if aggregation.window is not None:
-        return key[-1] + aggregation.window.size_us <= closed_until_us
+        return bool(key[-1] + aggregation.window.size_us <= closed_until_us)
     assert aggregation.window_key is not None
     assert aggregation.window_relation is not None
     hop_window = query.relation(aggregation.window_relation).hop_window

@@ -73,12 +73,12 @@ class ThetaMaker:
                 lambda: sql("{} BETWEEN {} AND {}", x.text, shifted_date(y.text, -near), shifted_date(y.text, far)),
             )
         if group in TIME_KINDS:
-            near, far = (interval(self.constants.randint(0, 6) * _HALF_SECOND) for _ in range(2))
+            short, long = (interval(self.constants.randint(0, 6) * _HALF_SECOND) for _ in range(2))
             return self._one_of(
                 lambda: plain,
-                lambda: sql("{} {} {} + {}", x.text, operator, y.text, near),
-                lambda: sql("{} BETWEEN {} - {} AND {} + {}", x.text, y.text, near, y.text, far),
-                lambda: sql("{} - {} {} {}", x.text, y.text, operator, near),
+                lambda: sql("{} {} {} + {}", x.text, operator, y.text, short),
+                lambda: sql("{} BETWEEN {} - {} AND {} + {}", x.text, y.text, short, y.text, long),
+                lambda: sql("{} - {} {} {}", x.text, y.text, operator, short),
             )
         return plain
 

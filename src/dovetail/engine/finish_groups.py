@@ -1,0 +1,58 @@
+"""What a batch leaves of aggregations: how far their windows are closed, which buckets stay, whom a failure concerns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from dovetail.engine.state import EngineState
+from dovetail.plan.group_plan import GroupPlan
+from dovetail.query.stream import Stream
+from dovetail.runtime.report import StreamCount
+from dovetail.store.bucket_file import BucketMeta
+
+
+def closed_windows(
+    before: EngineState, groups: Iterable[GroupPlan], streams: Mapping[str, Stream], counts: Iterable[StreamCount]
+) -> dict[str, int]:
+    """By aggregation, up to which time its windows are answered now: by the watermarks that the batch's tasks saw.
+
+    Idle streams are carried along only after it, so what that closes is answered by the next batch.
+    """
+    watermarks = before.watermark_us_by_stream(streams)
+    for count in counts:
+        if count.max_time_us is not None:
+            after = count.max_time_us - streams[count.stream].lateness_us
+            watermarks[count.stream] = max(after, watermarks.get(count.stream, after))
+    closed: dict[str, int] = {}
+    for group in groups:
+        until_us = None if group.pane is None else group.pane.closed_until(watermarks)
+        known = before.closed_us_by_group.get(group.id)
+        times = [time for time in (until_us, known) if time is not None]
+        if times:
+            closed[group.id] = max(times)
+    return closed
+
+
+def kept_groups(
+    groups: Iterable[GroupPlan], buckets: Iterable[BucketMeta], closed_us_by_group: Mapping[str, int]
+) -> list[BucketMeta]:
+    """Buckets of groups that someone may still ask for; those of aggregations that nobody reads any more are not."""
+    open_from = {
+        table.id: group.open_from(closed_us_by_group.get(group.id)) for group in groups for table in group.tables
+    }
+    kept = []
+    for meta in buckets:
+        if meta.store in open_from:
+            begin_us = open_from[meta.store]
+            if begin_us is None or meta.max_time_us is None or meta.max_time_us >= begin_us:
+                kept.append(meta)
+    return kept
+
+
+def with_users(error_by_query: Mapping[str, str], groups: Iterable[GroupPlan]) -> dict[str, str]:
+    """Where the rows of an aggregation could not be joined, all its users failed."""
+    found = dict(error_by_query)
+    for group in groups:
+        if group.id in error_by_query:
+            found = {user.query: error_by_query[group.id] for user in group.users} | found
+    return found

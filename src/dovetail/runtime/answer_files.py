@@ -1,0 +1,45 @@
+"""The answers of one task: a Parquet file for each query, named by attempt; only a manifest makes it real."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dovetail.runtime.batch_task import BatchTask
+from dovetail.store.layout import result_file
+from dovetail.store.manifest import ResultFile
+
+
+class AnswerFiles:
+    def __init__(self, task: BatchTask, partition: int) -> None:
+        self._root = Path(task.root)
+        self._batch = task.batch
+        self._partition = partition
+        self._attempt = uuid4().hex[:12]
+        self._writers: dict[str, pq.ParquetWriter] = {}
+        self._rows: dict[str, int] = {}
+
+    def write(self, query: str, pieces: list[pa.RecordBatch]) -> None:
+        if query not in self._writers:
+            path = self._root / self._path(query)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # Answers are written once and mostly read once: spend no time on dictionaries and statistics.
+            self._writers[query] = pq.ParquetWriter(
+                path, pieces[0].schema, compression="none", use_dictionary=False, write_statistics=False
+            )
+        self._writers[query].write_table(pa.Table.from_batches(pieces))
+        self._rows[query] = self._rows.get(query, 0) + sum(piece.num_rows for piece in pieces)
+
+    def close(self) -> list[ResultFile]:
+        files = []
+        for query, writer in self._writers.items():
+            writer.close()
+            path = self._path(query)
+            files.append(ResultFile(query, path, self._rows[query], (self._root / path).stat().st_size))
+        return files
+
+    def _path(self, query: str) -> str:
+        return result_file(query, self._batch, self._partition, self._attempt)

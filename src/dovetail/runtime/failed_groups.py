@@ -1,0 +1,27 @@
+"""Who suffers when a part of an aggregation fails: the queries that ask for it, and no others."""
+
+from __future__ import annotations
+
+from dovetail.plan.group_plan import Detail, GroupPlan, GroupUser
+from dovetail.query.aggregation import AggregateFunction
+from dovetail.query.expression import Column
+
+_COUNTED = {Detail.DISTINCT: AggregateFunction.COUNT_DISTINCT, Detail.SKETCH: AggregateFunction.APPROX_COUNT_DISTINCT}
+
+
+def users_of_part(group: GroupPlan, part: str) -> set[str]:
+    """The users that need the partial column or the table of this name."""
+    for column in group.columns:
+        if column.name == part:
+            return {user.query for user in group.users if column.arguments in _arguments(user, None)}
+    table = next(table for table in group.details if table.id == part)
+    return {user.query for user in group.users if table.arguments in _arguments(user, _COUNTED[table.detail])}
+
+
+def _arguments(user: GroupUser, function: AggregateFunction | None) -> set[tuple[str, ...]]:
+    """What the user's aggregates speak of; those of one function only, if there is one."""
+    return {
+        tuple(argument.name for argument in aggregate.arguments if isinstance(argument, Column))
+        for aggregate in user.aggregates
+        if function is None or aggregate.function is function
+    }

@@ -1,0 +1,31 @@
+"""Random joins of two streams in a join-matrix of any shape: the answers are those of batch SQL (B10)."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+import pytest
+
+from dovetail.core.errors import QueryError
+from dovetail.testing.asserts import check_case
+from dovetail.testing.generators import one_query_cases, random_case
+
+CASE_COUNT = int(os.environ.get("DOVETAIL_CASES", "600")) // 4
+FIRST_SEED = int(os.environ.get("DOVETAIL_SEED", "0"))
+CHUNKS = 3
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_a_matrix_gives_the_answers_of_batch_sql(chunk: int) -> None:
+    checked = 0
+    for seed in range(FIRST_SEED + chunk, FIRST_SEED + CASE_COUNT, CHUNKS):
+        case = replace(random_case(seed), plan_seed=None, partitions=1 + seed % 6, key_groups=8)
+        for alone in one_query_cases(case):
+            try:
+                check_case(alone, layout="join_matrix")
+            except QueryError as refusal:
+                assert "join-matrix" in str(refusal)  # noqa: PT017
+            else:
+                checked += 1
+    assert checked >= CASE_COUNT // (2 * CHUNKS)

@@ -1,0 +1,85 @@
+"""Random queries for groups through the whole engine in one process: the answers are those of batch SQL.
+
+DOVETAIL_CASES sets how many, DOVETAIL_SEED where they begin, as in `test_streamed_answers`.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from dovetail.testing.asserts import (
+    assert_same_answers,
+    change_queries,
+    check_case,
+    check_seeds,
+    open_session,
+    run_case,
+)
+from dovetail.testing.generators import (
+    CLOSING_GROUPS,
+    GROUPS,
+    GROUPS_AMONG_ROWS,
+    CaseLimits,
+    nothing_late,
+    random_case,
+    split_again,
+)
+from dovetail.testing.oracle import CaseOracle, answers_of_table
+
+CASE_COUNT = int(os.environ.get("DOVETAIL_CASES", "600"))
+FIRST_SEED = int(os.environ.get("DOVETAIL_SEED", "0")) + 3_000_000
+CHUNKS = 10
+SEEDS_DIR = Path(__file__).parent.parent / "seeds"
+
+
+def seeds_of(chunk: int, share: float) -> range:
+    return range(FIRST_SEED + chunk, FIRST_SEED + int(CASE_COUNT * share), CHUNKS)
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+@pytest.mark.parametrize(
+    ("limits", "share"),
+    [(GROUPS, 0.5), (CLOSING_GROUPS, 0.3), (GROUPS_AMONG_ROWS, 0.2)],
+    ids=["groups", "closing_groups", "groups_among_rows"],
+)
+def test_streamed_groups_are_those_of_batch_sql(limits: CaseLimits, share: float, chunk: int) -> None:
+    check_seeds(seeds_of(chunk, share), lambda seed: random_case(seed, limits), SEEDS_DIR)
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+@pytest.mark.parametrize("limits", [GROUPS, CLOSING_GROUPS], ids=["groups", "closing_groups"])
+def test_results_are_the_groups_as_of_every_batch(limits: CaseLimits, chunk: int, tmp_path: Path) -> None:
+    """Running groups as they stand, and windows from the very batch that closes them."""
+    for seed in seeds_of(chunk, 0.15):
+        case = random_case(seed, limits)
+        oracle = CaseOracle(case)
+        session = open_session(case, tmp_path / str(seed))
+        handles: dict[str, object] = {}
+        for batch in range(len(case.batches)):
+            change_queries(session, case, batch, handles)
+            session.push(case.tables(batch), splits=case.splits)
+            for query in case.queries:
+                if query.created_at > batch or (query.dropped_at or len(case.batches)) <= batch:
+                    continue
+                expected = oracle.expected(
+                    replace(query, dropped_at=batch + 1), handles[query.name].status.complete_from
+                )
+                about = f"seed {seed}, {query.name} after batch {batch}: {query.sql}"
+                assert_same_answers(answers_of_table(session.results(query.name)), expected, about)
+        session.close()
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_order_of_arrival_and_batch_splits_change_no_group(chunk: int) -> None:
+    for seed in seeds_of(chunk, 0.1):
+        case = nothing_late(random_case(seed, GROUPS))
+        runs = check_case(case).runs
+        runs_again = run_case(split_again(Random(seed), case)).runs
+        for query in case.queries:
+            about = f"seed {seed}, {query.name} with the rows in other batches: {query.sql}"
+            assert_same_answers(runs_again[query.name].answers, runs[query.name].answers, about)

@@ -1,0 +1,96 @@
+"""Routings and the join-matrix through the real Session: the streamed answers are Spark's own batch answers."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from dovetail import Session
+from dovetail.core.errors import QueryError
+from dovetail.engine.planner import Planner
+from dovetail.optimizer.choose_routing import ChosenRouting
+from dovetail.plan.shared_plan import SharedPlan
+from dovetail.stats.catalog import StatsCatalog
+from dovetail.testing.asserts import assert_same_answers
+from dovetail.testing.cases import EngineCase, keep_rows_in_time
+from dovetail.testing.generators import CaseLimits, random_case
+from dovetail.testing.local_session import LocalSession
+from dovetail.testing.oracle import answers_of_table
+from dovetail.testing.random_plans import RandomRoutings
+from dovetail.testing.random_queries import QueryLimits
+from dovetail.testing.spark_runs import FileStreams, SparkBatchOracle
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+PATIENCE_S = 120
+LIMITS = CaseLimits(max_queries=6, max_batches=5, late_queries=False)
+
+
+def case_of(seed: int, limits: CaseLimits = LIMITS) -> EngineCase:
+    """The first case from `seed` on that has something to join in several batches."""
+    while True:
+        case = random_case(seed, limits)
+        if len(case.queries) >= 3 and len(case.batches) >= 4 and len(case.streams) >= 2:
+            return case
+        seed += 1000
+
+
+def check(spark: SparkSession, case: EngineCase, folder: Path, **options: object) -> None:
+    streams = FileStreams(spark, case, folder / "streams")
+    session = Session(spark, str(folder / "checkpoint"), key_groups=16, small_batch_rows=0, **options)
+    for stream in case.streams:
+        session.create_stream(
+            stream.name, streams.frame(stream), event_time=stream.event_time, lateness=stream.lateness
+        )
+    for batch in range(len(case.batches)):
+        streams.add_batch(batch)
+    handles = {query.name: session.create_query(query.sql, name=query.name) for query in case.queries}
+    session.start(trigger="available_now")
+    session.await_termination(timeout=PATIENCE_S)
+    answers = {name: answers_of_table(handle.results().toArrow()) for name, handle in handles.items()}
+    session.stop()
+    oracle = SparkBatchOracle(spark, case, keep_rows_in_time(case))
+    for query in case.queries:
+        assert handles[query.name].status.state == "running"
+        assert_same_answers(answers[query.name], oracle.expected(query, complete_from=0), f"{query.name}: {query.sql}")
+
+
+@pytest.mark.parametrize("routing", ["random", "contrand"])
+def test_a_fixed_routing_changes_no_answer(spark: SparkSession, tmp_path: Path, routing: str) -> None:
+    check(spark, case_of(11), tmp_path, partitions=4, routing=routing)
+
+
+def test_another_routing_with_every_batch_changes_no_answer(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plans = count()
+
+    def choose(plan: SharedPlan, stats: StatsCatalog, running: tuple[ChosenRouting, ...]) -> tuple[ChosenRouting, ...]:
+        return RandomRoutings(5, next(plans))(plan, stats, running)
+
+    monkeypatch.setattr(Planner, "_routing_policy", property(lambda _planner: choose))
+    check(spark, case_of(12), tmp_path, partitions=3)
+    assert next(plans) >= 4
+
+
+def test_a_join_matrix_answers_as_batch_sql(spark: SparkSession, tmp_path: Path) -> None:
+    """With the queries of a case that fit into one matrix."""
+    case = case_of(13, replace(LIMITS, queries=QueryLimits(max_relations=2)))
+    fitting = LocalSession(tmp_path / "local", layout="join_matrix")
+    for stream in case.streams:
+        fitting.create_stream(stream.name, stream.schema, stream.event_time, stream.lateness)
+    kept = []
+    for query in case.queries:
+        with suppress(QueryError):
+            fitting.create_query(query.sql, query.name)
+            kept.append(query)
+    assert kept
+    check(spark, replace(case, queries=tuple(kept)), tmp_path, partitions=4, layout="join_matrix")
