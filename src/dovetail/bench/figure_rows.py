@@ -17,7 +17,7 @@ class FigureRow:
     value: str
 
 
-def times(ratio: object, *, is_lower_bound: bool = False) -> str:
+def times_text(ratio: object, *, is_lower_bound: bool = False) -> str:
     return f"{'at least ' if is_lower_bound else ''}{ratio}x"
 
 
@@ -29,9 +29,11 @@ def _single_rows(figures: Figures) -> list[FigureRow]:
         FigureRow("Dovetail, rows/s", f"{figures['dovetail_rows_per_s']:,}"),
         FigureRow("Spark, rows/s by state store", stores),
         FigureRow("DuckDB batch, rows/s", f"{figures['duckdb_rows_per_s']:,}"),
-        FigureRow("faster than Spark", times(figures["ratio_spark"], is_lower_bound=bool(figures["spark_stopped"]))),
-        FigureRow("time over DuckDB batch", times(figures["ratio_duckdb"])),
-        FigureRow("time over only reading into Python", times(figures["floor_ratio"])),
+        FigureRow(
+            "faster than Spark", times_text(figures["ratio_spark"], is_lower_bound=bool(figures["spark_stopped"]))
+        ),
+        FigureRow("time over DuckDB batch", times_text(figures["ratio_duckdb"])),
+        FigureRow("time over only reading into Python", times_text(figures["floor_ratio"])),
     ]
 
 
@@ -49,10 +51,12 @@ def _queries_rows(figures: Figures) -> list[FigureRow]:
         text = f"{figure['dovetail_s']} s; Spark {spark_text(figure)}; {figure['results']:,} results"
         rows.append(FigureRow("1 query" if count == "1" else f"{count} queries", text))
     stopped = figures["by_queries"]["20"]["spark_s"] is None
-    rows.append(FigureRow("faster than Spark, 20 queries", times(figures["ratio_spark_20"], is_lower_bound=stopped)))
+    rows.append(
+        FigureRow("faster than Spark, 20 queries", times_text(figures["ratio_spark_20"], is_lower_bound=stopped))
+    )
     growth_by_count = {count: figures[f"growth_{count}"] for count in (100, 500)}
     return rows + [
-        FigureRow(f"time of {count} queries over one", times(growth))
+        FigureRow(f"time of {count} queries over one", times_text(growth))
         for count, growth in growth_by_count.items()
         if growth is not None
     ]
@@ -62,7 +66,7 @@ def _window_rows(figures: Figures) -> list[FigureRow]:
     rows = [FigureRow("rows a batch", f"{figures['rows_per_batch']:,}")]
     for window_s, figure in figures["by_window"].items():
         rows.append(FigureRow(f"window {window_s} s: batch, median", f"{figure['batch_ms_p50']:.0f} ms"))
-    rows.append(FigureRow("batch time, window 300 s over 1 s", times(figures["growth_300"])))
+    rows.append(FigureRow("batch time, window 300 s over 1 s", times_text(figures["growth_300"])))
     return rows
 
 
@@ -71,7 +75,7 @@ def _multiway_rows(figures: Figures) -> list[FigureRow]:
     for count, figure in figures["by_relations"].items():
         times = f"{figure['dovetail_s']} s; Spark {spark_text(figure)}; DuckDB batch {figure['duckdb_s']} s"
         rows.append(FigureRow(f"{count}-way chain", times))
-        ratio = times(figure["ratio_spark"], is_lower_bound=figure["spark_s"] is None)
+        ratio = times_text(figure["ratio_spark"], is_lower_bound=figure["spark_s"] is None)
         rows.append(FigureRow(f"{count}-way chain, faster than Spark", ratio))
     return rows
 
@@ -111,7 +115,7 @@ def _adaptive_case_rows(name: str, case: Figures) -> list[FigureRow]:
             f"{name}, {rates} rows a second and stream: batch after the change, static plan; adaptive",
             f"{case['static_s']} s; {case['adaptive_s']} s",
         ),
-        FigureRow(f"{name}: static over adaptive", times(case["ratio"])),
+        FigureRow(f"{name}: static over adaptive", times_text(case["ratio"])),
         FigureRow(f"{name}: most partial results in a batch, static plan; adaptive", peaks),
         FigureRow(f"{name}: partial results in a batch after the change, static plan; adaptive", settled),
         FigureRow(f"{name}: statistics, share of task time", f"{case['statistics_share']:.1%}"),
@@ -126,9 +130,9 @@ def _tpch_multi_rows(figures: Figures) -> list[FigureRow]:
         spark = [f"Spark {spark_text(case)}"] if "spark_s" in case else []
         rows += [
             FigureRow(f"{name} queries, {case['results']:,} results", "; ".join((*times, *spark))),
-            FigureRow(f"{name} queries: independent over joint, time", times(case["speedup"])),
-            FigureRow(f"{name} queries: independent over joint, bytes of state", times(case["bytes_ratio"])),
-            FigureRow(f"{name} queries: independent over joint, rows stored", times(case["rows_ratio"])),
+            FigureRow(f"{name} queries: independent over joint, time", times_text(case["speedup"])),
+            FigureRow(f"{name} queries: independent over joint, bytes of state", times_text(case["bytes_ratio"])),
+            FigureRow(f"{name} queries: independent over joint, rows stored", times_text(case["rows_ratio"])),
         ]
     return rows
 
@@ -156,7 +160,7 @@ def _adhoc_rows(figures: Figures) -> list[FigureRow]:
     return [
         FigureRow("joins of two to five streams; similarity by Eq. 3", f"{figures['similarity']}"),
         FigureRow(f"{churn}: rows/s before; during; after", "; ".join(f"{rate:,}" for rate in rates.values())),
-        FigureRow(f"{churn}: throughput over a quiet system's", times(figures["throughput_ratio"])),
+        FigureRow(f"{churn}: throughput over a quiet system's", times_text(figures["throughput_ratio"])),
         FigureRow(f"{churn}: {_DEPLOYED}", _deployed(figures, "")),
         FigureRow(f"{churn}: create answered, median; 99%", _answered(figures, "")),
         FigureRow(f"{grown}, one by one through {created['through']}", f"{created['seconds']} s"),
@@ -208,13 +212,13 @@ def _theta_rows(figures: Figures) -> list[FigureRow]:
     rows = [
         FigureRow("TPC-H scale; Band's input rows; results", _theta_size(figures)),
         FigureRow(f"Band, {units} units", f"{figures['rows_per_s']:,} rows/s; {_theta_times(figures)}"),
-        FigureRow(f"Band, {units} units: time over DuckDB batch", times(figures["ratio_duckdb"])),
-        FigureRow(f"Band, {units} units: time over only reading into Python", times(figures["floor_ratio"])),
+        FigureRow(f"Band, {units} units: time over DuckDB batch", times_text(figures["ratio_duckdb"])),
+        FigureRow(f"Band, {units} units: time over only reading into Python", times_text(figures["floor_ratio"])),
         FigureRow("Band, a unit a core", f"{figures['unit_a_core_s']} s"),
         FigureRow(f"Band, {units} units: rows stored over input rows", f"{figures['stored_rows_over_input_rows']:.2f}"),
     ]
     for count, memory in figures["by_units"].items():
-        ratio = memory["matrix_stored_rows"] / memory["stored_rows"]
+        ratio = memory["matrix_stored_rows"] / memory["ours_stored_rows"]
         rows.append(FigureRow(f"Band, {count} units: join-matrix's stored rows over ours", f"{ratio:.2f}x"))
     for name, text in (
         ("selected_by_query", "Band, selected by the query"),
@@ -223,11 +227,13 @@ def _theta_rows(figures: Figures) -> list[FigureRow]:
     ):
         case = figures[name]
         rows.append(FigureRow(f"{text}: {case['rows']:,} rows, {case['results']:,} results", _theta_times(case)))
-        rows.append(FigureRow(f"{text}: time over DuckDB batch", times(case["ratio_duckdb"])))
+        rows.append(FigureRow(f"{text}: time over DuckDB batch", times_text(case["ratio_duckdb"])))
     equi = figures["equi_part"]
     stopped = equi["spark_s"] is None
     rows.append(FigureRow("Band's equi-part", f"{equi['dovetail_s']} s; Spark {spark_text(equi)}"))
-    rows.append(FigureRow("Band's equi-part, faster than Spark", times(equi["ratio_spark"], is_lower_bound=stopped)))
+    rows.append(
+        FigureRow("Band's equi-part, faster than Spark", times_text(equi["ratio_spark"], is_lower_bound=stopped))
+    )
     return rows
 
 
@@ -258,8 +264,8 @@ def _aggregates_rows(figures: Figures) -> list[FigureRow]:
             f"{figures['factorized_s']} s; {figures['floor_s']} s",
         ),
         FigureRow(f"count and sum over {size}: Spark", f"{figures['spark_s']} s{expected}"),
-        FigureRow("factorized, faster than with rows built", times(figures["ratio_materialized"])),
-        FigureRow("factorized, faster than Spark", times(figures["ratio_spark"])),
+        FigureRow("factorized, faster than with rows built", times_text(figures["ratio_materialized"])),
+        FigureRow("factorized, faster than Spark", times_text(figures["ratio_spark"])),
         FigureRow("sums of integers, decimals and doubles equal", "yes" if figures["sums_equal"] else "NO"),
     ]
 

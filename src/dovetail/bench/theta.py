@@ -13,8 +13,6 @@ answers written; every run of every system gives the same answer.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from dovetail.bench.bistream import FIRST, SECOND, band_case, band_in_query_case, equi_case, write_band
 from dovetail.bench.folder_case import (
     FolderCase,
@@ -41,8 +39,7 @@ DEFAULT_SCALE = 1.0
 QUICK_SCALE = 0.01
 BATCHES = 4
 QUICK_BATCHES = 2
-UNITS = (4, 16)
-KEY_UNITS = 16
+KEY_UNITS, FEWER_UNITS = 16, 4
 INEQUALITY_ROWS, QUICK_INEQUALITY_ROWS = 800_000, 8_000
 SIMILARITY_ROWS, QUICK_SIMILARITY_ROWS = 40_000, 2_000
 SECONDS = 20
@@ -53,19 +50,6 @@ PLACES = 20_000
 INEQUALITY = "a.x0 > b.x0 + 90000 AND a.x1 + 90000 < b.x1"
 SIMILARITY = "(a.x2 - b.x2) * (a.x2 - b.x2) + (a.x3 - b.x3) * (a.x3 - b.x3) <= 40000"
 IDS = "SELECT a.id AS a_id, b.id AS b_id FROM a JOIN b ON "
-
-
-@dataclass(frozen=True)
-class Memory:
-    """What stores hold after the last batch."""
-
-    rows: int
-    bytes: int
-    seconds: float
-    is_equal: bool
-
-    def figures(self, prefix: str) -> dict[str, object]:
-        return {f"{prefix}_rows": self.rows, f"{prefix}_bytes": self.bytes, f"{prefix}_s": round(self.seconds, 3)}
 
 
 def run(bench: Workbench) -> dict[str, object]:
@@ -107,8 +91,10 @@ def _band_figures(bench: Workbench, case: FolderCase) -> dict[str, object]:
     ours = time_ours(bench, case, right, {"partitions": KEY_UNITS}, repeats, f"Dovetail, {KEY_UNITS} units")
     own_units = time_ours(bench, case, right, {}, repeats, "Dovetail, a unit a core")
     limit, floor = time_duckdb(bench, case, repeats), time_floor(bench, case, repeats)
-    memory = {units: _memory(bench, case, right, units) for units in UNITS}
-    biclique, matrix = memory[KEY_UNITS]
+    fewer = time_ours(bench, case, right, {"partitions": FEWER_UNITS}, 1, f"Dovetail, {FEWER_UNITS} units")
+    ours_by_units = {FEWER_UNITS: fewer, KEY_UNITS: ours}
+    matrix_by_units = {units: _time_matrix(bench, case, right, units) for units in ours_by_units}
+    stored_rows = ours.best.state_rows
     return {
         "units": KEY_UNITS,
         "rows": case.rows,
@@ -116,26 +102,29 @@ def _band_figures(bench: Workbench, case: FolderCase) -> dict[str, object]:
         "rows_per_s": round(case.rows / ours.seconds),
         **_times(ours, limit, floor),
         "unit_a_core_s": round(own_units.seconds, 3),
-        "stored_rows_over_input_rows": round(biclique.rows / case.rows, 4),
-        "matrix_stored_over_ours": round(matrix.rows / biclique.rows, 3),
+        "stored_rows_over_input_rows": round(stored_rows / case.rows, 4),
+        "matrix_stored_over_ours": round(matrix_by_units[KEY_UNITS].best.state_rows / stored_rows, 3),
         "by_units": {
-            str(units): {**ours_kept.figures("stored"), **matrix_kept.figures("matrix_stored")}
-            for units, (ours_kept, matrix_kept) in memory.items()
+            str(units): {**_kept("ours", each), **_kept("matrix", matrix_by_units[units])}
+            for units, each in ours_by_units.items()
         },
         "spark_refusal": spark_refusal(bench, case),
-        "results_equal": ours.is_equal
-        and own_units.is_equal
-        and all(kept.is_equal for pair in memory.values() for kept in pair),
+        "results_equal": all(each.is_equal for each in (own_units, *ours_by_units.values(), *matrix_by_units.values())),
     }
 
 
-def _memory(bench: Workbench, case: FolderCase, right: Right, units: int) -> tuple[Memory, Memory]:
-    """Ours and the join-matrix."""
-    kept = []
-    for label, options in (("Dovetail", {}), ("join-matrix", {"layout": "join_matrix"})):
-        run = time_ours(bench, case, right, {"partitions": units, **options}, 1, f"memory, {label}, {units} units")
-        kept.append(Memory(run.best.state_rows, run.best.state_bytes, run.seconds, run.is_equal))
-    return kept[0], kept[1]
+def _time_matrix(bench: Workbench, case: FolderCase, right: Right, units: int) -> Ours:
+    options = {"partitions": units, "layout": "join_matrix"}
+    return time_ours(bench, case, right, options, 1, f"join-matrix, {units} units")
+
+
+def _kept(layout: str, run: Ours) -> dict[str, object]:
+    """What stores hold after the last batch."""
+    return {
+        f"{layout}_stored_rows": run.best.state_rows,
+        f"{layout}_stored_bytes": run.best.state_bytes,
+        f"{layout}_s": round(run.seconds, 3),
+    }
 
 
 def _against_duckdb(bench: Workbench, case: FolderCase) -> dict[str, object]:
