@@ -151,10 +151,13 @@ class StepExplained:
 
 @dataclass(frozen=True)
 class ProbeExplained:
+    """`rows` of the store `start` take the steps: new ones, or others that are asked for their partners."""
+
     start: str
     queries: tuple[str, ...]
     maintains: tuple[str, ...]
     steps: tuple[StepExplained, ...]
+    rows: str = "new"
 
 
 @dataclass(frozen=True)
@@ -249,11 +252,15 @@ class SharedStep:
 
 @dataclass(frozen=True)
 class PathExplained:
-    """How new rows of the relation `start` of the query find their partners; what is emitted as in `AnswerExplained`."""
+    """How rows of the relation `start` of the query, new ones mostly, find their partners.
+
+    `folded` and `why_built` speak of what is emitted, as in `AnswerExplained`.
+    """
 
     start: str
     store: str
     steps: tuple[SharedStep, ...]
+    rows: str = "new"
     folded: str | None = None
     why_built: str | None = None
 

@@ -104,16 +104,21 @@ class ProbeStep:
 class Emit:
     """A query whose last member is joined at this node; `output` speaks of members.
 
-    Its rows are answers, or rows of the store `into`. With a `factorization` they are not built; `why_built` says in
-    words why rows that are only aggregated must be.
+    Its rows are answers, rows of the store `into`, or witnesses: then they only tell that their members are partners.
+    With a `factorization` they are not built; `why_built` says in words why rows that are only aggregated must be.
     """
 
     query: str
     start: int
     output: tuple[OutputColumn, ...]
     into: str | None = None
+    is_witness: bool = False
     factorization: Factorization | None = None
     why_built: str | None = None
+
+    @property
+    def is_answer(self) -> bool:
+        return self.into is None and not self.is_witness
 
 
 @dataclass(frozen=True)
