@@ -126,3 +126,24 @@ def test_explain_tells_what_is_folded_and_why_not(sessions: Sessions) -> None:
     assert text.count("joined rows are built, as mul(m0.v, m1.v) is made of both sides") == 1
     assert text.count("joined rows are built, as mul(m1.v, m0.v) is made of both sides") == 1
     assert "joined rows" not in explain_plan(sessions.open(factorize=False).engine)
+
+
+@pytest.mark.parametrize("kind", ["LEFT", "RIGHT", "FULL"])
+def test_outer_joins_fold_their_matched_rows(sessions: Sessions, kind: str) -> None:
+    condition = "a.k = b.k AND b.ts BETWEEN a.ts - INTERVAL 1 SECOND AND a.ts + INTERVAL 1 SECOND"
+    asked = "SELECT a.k, COUNT(*) AS n, COUNT(b.v) AS m, SUM(b.v) AS x"
+    sql = f"{asked} FROM a {kind} JOIN b ON {condition} GROUP BY a.k"
+    answers = []
+    for factorize in (True, False):
+        session = sessions.open(factorize=factorize)
+        session.create_query(sql, "q")
+        session.push({"a": rows([1, 1, 2, 4], [1, 2, 3, 4]), "b": rows([1, 2, 2, 3], [5, None, 7, 8])})
+        session.push({"a": rows([1, 5]), "b": rows([1, 3])})
+        late = pa.table({"k": [9], "g": ["g"], "v": [0], "ts": pa.array([10**12], SCHEMA.field("ts").type)}, SCHEMA)
+        for _ in range(2):
+            session.push({"a": late, "b": late})
+        answers.append(sorted(session.results("q").to_pylist(), key=str))
+        assert ("factorized" in explain_plan(session.engine)) == factorize
+    assert answers[0] == answers[1]
+    assert {"k": 1, "n": 6, "m": 6, "x": 18} in answers[0]
+    assert any(row["k"] is None for row in answers[0]) == (kind != "LEFT")

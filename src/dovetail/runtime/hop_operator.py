@@ -106,7 +106,9 @@ class _Hop:
         self._group_ids = {group.id for group in task.plan.groups}
         self.groups = GroupStage(task, partition, first_split, self.report, self._answers)
         fold = FoldOperator(task, self._snapshots, self._folder, self.report, self.work)
-        self._probe = ProbeOperator(task, self._snapshots, self._take, fold, self.report, self.work, self._outgoing.add)
+        self._probe = ProbeOperator(
+            task, self._snapshots, self._take, self.report, self.work, self._outgoing.add, fold=fold
+        )
 
     def _take(self, emit: Emit, frame: Frame) -> None:
         """Rows that are whole: answers, rows of an intermediate, or of groups."""

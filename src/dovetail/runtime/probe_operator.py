@@ -56,13 +56,13 @@ class ProbeOperator:
         task: BatchTask,
         snapshots: Mapping[str, StoreSnapshot],
         take: TakeRows,
-        fold: FoldOperator,
         report: TaskReport,
         work: UnitWork,
         send_on: SendOn,
         fixed_route: Route | None = None,
+        fold: FoldOperator | None = None,
     ) -> None:
-        """Where there is no `fixed_route`, rows are spread as the plan says."""
+        """Where there is no `fixed_route`, rows are spread as the plan says. Factorized emits are for `fold`."""
         self._task = task
         self._snapshots = snapshots
         self._take = take
@@ -119,7 +119,7 @@ class ProbeOperator:
             probe = Probe(node, partial, rows, bounds, selections, ranges, count)
             self._stop_void_legs(node, rows, 0)
             stored = [(ordinal, choice) for ordinal in self._visible(node) for choice in choices]
-            unfolded = self._fold.fold_legs(probe, stored)
+            unfolded = [] if self._fold is None else self._fold.fold_legs(probe, stored)
             for each, entries in ((probe, stored), *unfolded):
                 self._join(each, entries)
         except EvaluationError as error:
