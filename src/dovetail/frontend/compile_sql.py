@@ -19,6 +19,7 @@ from dovetail.frontend.outer_joins import (
     check_using,
     conjunct_nodes,
     kind_of_join,
+    left_scope,
     padded_scope,
     subquery_join,
 )
@@ -163,7 +164,7 @@ class _QueryReader:
         if kind.answers_pairs:
             self.scope = padded_scope(self.scope, kind)
         else:
-            self.hidden, self.scope = self.scope.relations[-1:], left
+            self.hidden, self.scope = self.scope.relations[-1:], left_scope(left, self.scope)
 
     def _take_kind(self, kind: JoinKind, node: exp.Expr) -> None:
         is_taken = self.kind is not JoinKind.INNER

@@ -141,6 +141,12 @@ def padded_scope(scope: Scope, kind: JoinKind) -> Scope:
     return replace(scope, relations=relations, shown=seen(scope.shown))
 
 
+def left_scope(left: Scope, joined: Scope) -> Scope:
+    """What SELECT and WHERE see of a semi or anti join: the left side, columns of USING first."""
+    own = {id(column) for column in left.shown}
+    return replace(left, shown=tuple(column for column in joined.shown if id(column) in own))
+
+
 def _padded(alias: str, column: VisibleColumn) -> VisibleColumn:
     expression = column.expression
     if isinstance(expression, Column) or expression.type == WINDOW:
