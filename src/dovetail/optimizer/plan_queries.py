@@ -30,7 +30,8 @@ def plan_queries(
 ) -> SharedPlan:
     """A pure function of its arguments: a replayed batch plans the same.
 
-    `groups` are those whose rows some of the queries join (see `plan_groups`). `orders` are `orders_taken` for the same arguments, where somebody has them already.
+    `groups` are those whose rows some of the queries join (see `plan_groups`).
+    `orders` are `orders_taken` for the same arguments, where somebody has them already.
     """
     decisions = decisions or Decisions()
     stats = stats or StatsCatalog()
