@@ -12,6 +12,7 @@ from dovetail.engine.explain_records import (
     ChangeExplained,
     CostExplained,
     ExpectedRows,
+    GroupsExplained,
     IndexExplained,
     IntermediateExplained,
     IntermediateUser,
@@ -26,6 +27,7 @@ from dovetail.engine.explain_records import (
     StepExplained,
     StoreExplained,
 )
+from dovetail.engine.names_of_takers import NamesOfTakers
 from dovetail.engine.observe_batch import edge_of_step
 from dovetail.engine.plan_history import PlanChange
 from dovetail.engine.planner import Planned
@@ -34,6 +36,7 @@ from dovetail.engine.settle_intermediates import kept_for
 from dovetail.engine.state import EngineState
 from dovetail.optimizer.live_query import LiveQuery
 from dovetail.optimizer.materialize import KeptIntermediate, Use, maintained_by
+from dovetail.plan.group_plan import GroupPlan
 from dovetail.plan.probe_tree import Leg, ProbeNode
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.plan.store_plan import StorePlan
@@ -71,6 +74,15 @@ class PlanDescriber:
         return {live.id: live for live in self.planned.queries}
 
     @cached_property
+    def joining_by_user(self) -> dict[str, str]:
+        """By query that reads groups, what joins their rows."""
+        return {user.query: group.id for group in self.plan.groups for user in group.users}
+
+    @cached_property
+    def _taker_names(self) -> NamesOfTakers:
+        return NamesOfTakers(self.plan, {live.id: live.name for live in self.planned.asked})
+
+    @cached_property
     def stream_by_store(self) -> dict[str, str]:
         """Stores of intermediates hold rows of no stream."""
         return {store.id: store.stream for store in self.plan.stores if store.stream in self.engine.streams}
@@ -88,10 +100,11 @@ class PlanDescriber:
         return PlanExplained(
             epoch=plan.epoch,
             batch=self.state.batch + 1,
-            queries=tuple(live.name for live in self.planned.queries),
+            queries=tuple(live.name for live in self.planned.asked),
             hops=plan.hop_count,
             stores=tuple(self.store(store) for store in plan.stores),
             intermediates=tuple(self.intermediate(kept) for kept in self.planned.decisions.intermediates),
+            groups=tuple(map(self.groups, plan.groups)),
             partitioning=PartitioningExplained(
                 groups.group_count,
                 groups.partition_count,
@@ -114,8 +127,7 @@ class PlanDescriber:
 
     def names(self, legs: Iterable[Leg]) -> tuple[str, ...]:
         # A self-join takes a step once for each of its starts.
-        ids = {leg.query for leg in legs if leg.query in self.live_by_id}
-        return tuple(sorted(self.live_by_id[query].name for query in ids))
+        return tuple(self._taker_names.of({leg.query for leg in legs if leg.query in self.live_by_id}))
 
     def maintained(self, legs: Iterable[Leg]) -> tuple[str, ...]:
         """Intermediates whose upkeep is among the legs."""
@@ -149,7 +161,7 @@ class PlanDescriber:
             if kept.intermediate.id == store
         }
         used |= {leg.query for asked, leg in self.plan.asked_legs() if asked == store}
-        return tuple(sorted(live.name for live in self.planned.queries if live.id in used))
+        return tuple(self._taker_names.of(used & self.live_by_id.keys()))
 
     def _rows(self, store: StorePlan) -> RowFigures:
         stats, stream = self.stats, store.stream
@@ -194,7 +206,7 @@ class PlanDescriber:
             members=kept.intermediate.streams,
             joins_rows_from_batch=kept.complete_from,
             users=tuple(
-                IntermediateUser(self.live_by_id[use.query].name, start, *self._standing(kept, use, start))
+                IntermediateUser(", ".join(self._taker_names.of([use.query])), start, *self._standing(kept, use, start))
                 for use in kept.uses
                 if only_for in (None, use.query)
                 for start in use.wanted_starts
@@ -256,7 +268,7 @@ class PlanDescriber:
         into_by_taker = {(emit.query, emit.start): emit.into for emit in node.emits}
         return tuple(
             AnswerExplained(
-                self.live_by_id[leg.query].name if leg.query in self.live_by_id else None,
+                ", ".join(self._taker_names.of([leg.query])) if leg.query in self.live_by_id else None,
                 into_by_taker[leg.query, leg.start],
                 None if leg.selection == TRUE else str(leg.selection),
             )
@@ -274,18 +286,41 @@ class PlanDescriber:
             saving_ms=_ms(book.saving_s),
             saving_share=_ratio(book.saving_s, book.alone_s),
             basis=self.priced.whole_basis,
-            queries=tuple(self.query_cost(live) for live in self.planned.queries),
+            queries=tuple(self.query_cost(live) for live in self.planned.asked),
         )
 
     def query_cost(self, live: LiveQuery) -> QueryCostExplained:
-        cost = self.priced.book.cost_by_query[live.id]
+        """What joins rows for groups costs each of their users as much; a query over one stream joins nothing."""
+        joining = self.joining_by_user.get(live.id, live.id)
+        cost = self.priced.book.cost_by_query.get(joining)
+        if cost is None:
+            return QueryCostExplained(live.name, 0.0, 0.0, None, None, self.priced.whole_basis)
+        share_s = cost.share_s / max(list(self.joining_by_user.values()).count(joining), 1)
         return QueryCostExplained(
             live.name,
             _ms(cost.alone_s),
-            cost.share_s * 1e3,
-            _ratio(cost.share_s, self.priced.book.total_s),
-            _ratio(cost.share_s, cost.alone_s),
-            self.priced.basis_by_query[live.id],
+            share_s * 1e3,
+            _ratio(share_s, self.priced.book.total_s),
+            _ratio(share_s, cost.alone_s),
+            self.priced.basis_by_query[joining],
+        )
+
+    # Groups
+
+    def groups(self, group: GroupPlan) -> GroupsExplained:
+        tables = {table.id for table in group.tables}
+        buckets = [meta for meta in self.state.buckets if meta.store in tables]
+        joined = {column.name: str(column.expression) for column in self.live_by_id[group.id].query.output}
+        return GroupsExplained(
+            store=group.id,
+            keys=tuple(joined[name] for name, _ in group.keys),
+            partial_columns=tuple(column.name for column in group.table.columns),
+            details=tuple(table.id.removeprefix(f"{group.id}/") for table in group.details),
+            pane_s=None if group.pane is None else group.pane.width_us / 1e6,
+            is_bounded=group.pane is not None,
+            stored_rows=sum(meta.rows for meta in buckets),
+            stored_bytes=sum(meta.size_bytes for meta in buckets),
+            queries=tuple(self._taker_names.of([group.id])),
         )
 
 

@@ -30,7 +30,9 @@ def describe_preview(engine: Engine, sql: str) -> QueryExplained:
 
 
 def _described(record: QueryRecord, state: str, plan: PlanDescriber) -> QueryExplained:
-    live = plan.live_by_id.get(record.id)
+    asked = next((live for live in plan.planned.asked if live.id == record.id), None)
+    joining = plan.joining_by_user.get(record.id, record.id)
+    live = plan.live_by_id.get(joining)
     kept = () if live is None else plan.planned.decisions.intermediates
     return QueryExplained(
         query=record.name,
@@ -39,29 +41,28 @@ def _described(record: QueryRecord, state: str, plan: PlanDescriber) -> QueryExp
         error=record.error,
         created_batch=record.created_batch,
         complete_from=record.answered_from,
-        growing_groups=() if live is None else growing_groups(live.query),
-        stores=() if live is None else tuple(_stores(plan, live)),
-        paths=() if live is None else tuple(_paths(plan, live)),
+        growing_groups=() if asked is None else growing_groups(asked.query),
+        stores=() if live is None else tuple(_stores(plan, live, record.name)),
+        paths=() if live is None else tuple(_paths(plan, live, record.name)),
         intermediates=tuple(
-            plan.intermediate(each, only_for=record.id)
-            for each in kept
-            if any(use.query == record.id for use in each.uses)
+            plan.intermediate(each, only_for=joining) for each in kept if any(use.query == joining for use in each.uses)
         ),
-        cost=None if live is None else plan.query_cost(live),
+        groups=plan.groups(plan.plan.group(joining)) if record.id in plan.joining_by_user else None,
+        cost=None if asked is None else plan.query_cost(asked),
     )
 
 
-def _stores(plan: PlanDescriber, live: LiveQuery) -> Iterator[SharedStore]:
+def _stores(plan: PlanDescriber, live: LiveQuery, name: str) -> Iterator[SharedStore]:
     selections: dict[str, dict[Expression, None]] = {}
     for asked, leg in plan.plan.asked_legs():
         if leg.query == live.id:
             selections.setdefault(asked, {})[leg.selection] = None
     for store_id in sorted(selections):
         store = plan.store(plan.plan.store(store_id), selections[store_id])
-        yield SharedStore(store, _others(store.queries, live))
+        yield SharedStore(store, _others(store.queries, name))
 
 
-def _paths(plan: PlanDescriber, live: LiveQuery) -> Iterator[PathExplained]:
+def _paths(plan: PlanDescriber, live: LiveQuery, name: str) -> Iterator[PathExplained]:
     for number, relation in enumerate(live.query.relations):
         store = store_of(relation)
         for rows, tree in plan.plan.asked_trees:
@@ -72,7 +73,7 @@ def _paths(plan: PlanDescriber, live: LiveQuery) -> Iterator[PathExplained]:
             for node in _nodes_of(tree.children, live.id, number):
                 cost = plan.priced.cost_of(node)
                 step = plan.step(node, path, is_followed=False)
-                steps.append(SharedStep(step, _others(step.queries, live), cost.share_s * 1e3))
+                steps.append(SharedStep(step, _others(step.queries, name), cost.share_s * 1e3))
                 path = (*path, node.step.target)
             yield PathExplained(relation.alias, store, tuple(steps), rows)
 
@@ -84,5 +85,5 @@ def _nodes_of(nodes: Iterable[ProbeNode], query: str, start: int) -> Iterator[Pr
             yield from _nodes_of(node.children, query, start)
 
 
-def _others(names: Iterable[str], live: LiveQuery) -> tuple[str, ...]:
-    return tuple(name for name in names if name != live.name)
+def _others(names: Iterable[str], own: str) -> tuple[str, ...]:
+    return tuple(name for name in names if name != own)

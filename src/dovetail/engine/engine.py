@@ -132,6 +132,11 @@ class Engine:
             adoption.follow(self._state)
 
     def _check_backfill(self, state: EngineState, name: str, query: JoinQuery) -> None:
+        if query.aggregation is not None:
+            raise QueryError(
+                f"query {name!r} cannot be backfilled: its groups begin with its first batch",
+                hint="create it without backfill; or backfill a query for the rows, and group what it answers",
+            )
         if self._adoption is None:
             raise QueryError(f"query {name!r} cannot be backfilled: this session keeps no history")
         self._adoption.check(state, name, query)
@@ -300,7 +305,7 @@ class Engine:
     def plan(self) -> tuple[SharedPlan, tuple[LiveQuery, ...]]:
         """The plan as the next batch would use it."""
         planned = self.planned()
-        return planned.plan, planned.queries
+        return planned.plan, planned.asked
 
     def planned(self) -> Planned:
         """The plan as the next batch would use it, and what it was made of."""
@@ -472,7 +477,14 @@ class Engine:
         limit = self.options.max_query_bytes
         if limit is None:
             return None
-        return StorageLimit(limit, planned.queries, planned.decisions.intermediates, self.streams, self.statistics)
+        return StorageLimit(
+            limit,
+            planned.queries,
+            planned.decisions.intermediates,
+            self.streams,
+            self.statistics,
+            planned.plan.groups,
+        )
 
     def _task(self, before: EngineState, planned: Planned) -> BatchTask:
         plan = planned.plan

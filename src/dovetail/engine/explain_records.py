@@ -195,6 +195,24 @@ class ChangeExplained:
 
 
 @dataclass(frozen=True)
+class GroupsExplained:
+    """Partial groups that are kept for `queries`, by `keys`; `pane_s` are the seconds of a pane, None without windows.
+
+    Groups without a window are kept for ever. `details` are tables of distinct values and of sketches.
+    """
+
+    store: str
+    keys: tuple[str, ...]
+    partial_columns: tuple[str, ...]
+    details: tuple[str, ...]
+    pane_s: float | None
+    is_bounded: bool
+    stored_rows: int
+    stored_bytes: int
+    queries: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class PlanExplained:
     """The plan as the next batch uses it. `next_change`: why it differs from the one that the last batch ran by."""
 
@@ -204,6 +222,7 @@ class PlanExplained:
     hops: int
     stores: tuple[StoreExplained, ...]
     intermediates: tuple[IntermediateExplained, ...]
+    groups: tuple[GroupsExplained, ...]
     partitioning: PartitioningExplained
     probes: tuple[ProbeExplained, ...]
     cost: CostExplained
@@ -250,6 +269,7 @@ class QueryExplained:
     stores: tuple[SharedStore, ...]
     paths: tuple[PathExplained, ...]
     intermediates: tuple[IntermediateExplained, ...]
+    groups: GroupsExplained | None
     cost: QueryCostExplained | None
 
 

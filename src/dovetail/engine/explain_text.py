@@ -9,6 +9,7 @@ from dovetail.engine.explain_records import (
     AnswerExplained,
     ChangeExplained,
     CostExplained,
+    GroupsExplained,
     IndexExplained,
     IntermediateExplained,
     PartitioningExplained,
@@ -37,6 +38,7 @@ def plan_text(plan: PlanExplained) -> TextTree:
         (
             TextTree("stores", tuple(_store(store) for store in plan.stores)),
             *kept,
+            *([TextTree("groups", tuple(map(_groups, plan.groups)))] if plan.groups else []),
             TextTree(_partitioning(plan.partitioning)),
             TextTree("probes", tuple(map(_probe, plan.probes))),
             _cost(plan.cost),
@@ -60,6 +62,7 @@ def query_text(query: QueryExplained) -> TextTree:
         (
             *said,
             TextTree("stores", tuple(stores)),
+            *([] if query.groups is None else [TextTree("groups", (_groups(query.groups),))]),
             *(growing if query.growing_groups else ()),
             TextTree("probes", tuple(map(_path, query.paths))),
             *kept,
@@ -74,7 +77,7 @@ def _store(store: StoreExplained, shared: str | None = None) -> TextTree:
         kept = "kept for ever: this store grows without bound"
     else:
         ends = (f"watermark({each.stream}) > time + {each.after_s:g} s" for each in store.retention)
-        kept = f"kept until {' and '.join(ends)}"
+        kept = f"kept until {' and '.join(ends)}" if store.retention else "kept for the batch only"
     line = f"{store.store} ({', '.join(store.columns)}): {wanted}; {kept}" + (f"; {shared}" if shared else "")
     selections = [TextTree(f"{each.selection}: passes {each.passes}") for each in store.selections]
     return TextTree(line, (_rows(store), *map(_index, store.indexes), *_cut(selections, "selections")))
@@ -115,6 +118,20 @@ def _intermediate(kept: IntermediateExplained) -> TextTree:
         (
             TextTree(f"expected {expected}; observed {observed}; upkeep {_ms(kept.upkeep_ms)} a batch"),
             *_cut([TextTree(user) for user in users], "users"),
+        ),
+    )
+
+
+def _groups(groups: GroupsExplained) -> TextTree:
+    kept = "kept for ever" if groups.pane_s is None else f"in panes of {groups.pane_s:g} s, kept until windows close"
+    keys = f"by {', '.join(groups.keys)}" if groups.keys else "one group"
+    columns = [f"partial {column}" for column in groups.partial_columns]
+    details = [f"and {detail}" for detail in groups.details]
+    return TextTree(
+        f"{groups.store}: {keys}, {kept}; for {_names(groups.queries)}",
+        (
+            TextTree(f"rows: {groups.stored_rows} stored in {number_text(groups.stored_bytes)} bytes"),
+            *_cut([TextTree(text) for text in (*columns, *details)], "columns"),
         ),
     )
 

@@ -43,6 +43,7 @@ class Planned:
     """A plan and what it was made of: the same queries, decisions, orders and statistics give the same plan.
 
     `orders` are all that the plan takes, those included that nobody decided; `routings` those of all indexes.
+    `queries` join rows, for their users or for groups; `asked` are the queries as users asked them.
     """
 
     plan: SharedPlan
@@ -52,6 +53,7 @@ class Planned:
     orders: Orders
     reasons: tuple[str, ...] = ()
     routings: tuple[ChosenRouting, ...] = ()
+    asked: tuple[LiveQuery, ...] = ()
 
 
 class Planner:
@@ -87,7 +89,7 @@ class Planner:
 
         `is_resumed`: nothing ran yet in this process, and the queries are those of the recorded epoch.
         """
-        queries, groups = self._with_groups(queries)
+        asked, (queries, groups) = queries, self._with_groups(queries)
         now, stats = stats, self._stats_to_plan_by(queries, stats)
         decide = self._decide or self._decide_by_options
         decisions = decide(queries, streams, stats, state.batch)
@@ -95,9 +97,7 @@ class Planner:
         decisions = replace(decisions, intermediates=settled)
         running = self._running
         is_known = (
-            running is not None
-            and (running.queries, running.decisions, running.plan.groups) == (queries, decisions, groups)
-            and running.stats is stats
+            running is not None and (running.asked, running.decisions) == (asked, decisions) and running.stats is stats
         )
         epoch = state.epoch if is_resumed and state.epoch else state.epoch + 1
         if running is not None and is_known:
@@ -122,9 +122,9 @@ class Planner:
         plan = replace(plan, epoch=epoch, routings=unusual(plan, routings), matrix=self._matrix(plan))
         if running is not None and replace(plan, epoch=running.plan.epoch) == running.plan:
             # Other figures, the same plan: nobody needs to hear of it.
-            return state, Planned(running.plan, queries, decisions, stats, orders, (), routings)
-        reasons = () if running is None else (*_differences(running, queries, decisions, routings), *self._moved)
-        return replace(state, epoch=epoch), Planned(plan, queries, decisions, stats, orders, reasons, routings)
+            return state, Planned(running.plan, queries, decisions, stats, orders, (), routings, asked)
+        reasons = () if running is None else (*_differences(running, asked, decisions, routings), *self._moved)
+        return replace(state, epoch=epoch), Planned(plan, queries, decisions, stats, orders, reasons, routings, asked)
 
     def _matrix(self, plan: SharedPlan) -> JoinMatrix | None:
         """Queries are let in only if they join one pair of stores."""
@@ -212,7 +212,7 @@ def _differences(
     decisions: Decisions,
     routings: tuple[ChosenRouting, ...],
 ) -> list[str]:
-    before, now = ({live.id: live.name for live in each} for each in (running.queries, queries))
+    before, now = ({live.id: live.name for live in each} for each in (running.asked, queries))
     reasons = [f"query {now[query]} was created" for query in now if query not in before]
     reasons += [f"query {before[query]} ended" for query in before if query not in now]
     kept_before, kept_now = ({each.intermediate.id for each in d.intermediates} for d in (running.decisions, decisions))

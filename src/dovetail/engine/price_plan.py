@@ -59,6 +59,9 @@ def price_plan(engine: Engine, planned: Planned, alone_for: Collection[str] | No
         planned.queries, stats, JointOptions(0.0, may_materialize, options.storage_budget, engine.unit_costs)
     )
     running = running_plan(view, planned.decisions, engine.streams, planned.orders)
+    if alone_for is not None:
+        readers = [(group.id, {user.query for user in group.users}) for group in planned.plan.groups]
+        alone_for = {*alone_for, *(name for name, users in readers if users & set(alone_for))}
     alone = costs_alone(view, running.plan, stats, alone_for)
     book = share_costs(view, running.plan, alone, running.wanted_by)
     return PricedPlan(running, book, cost_basis(view.queries, stats))

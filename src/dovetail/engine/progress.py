@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from dovetail.engine.names_of_takers import NamesOfTakers
 from dovetail.engine.state import EngineState
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.query.stream import Stream
-from dovetail.runtime.report import StepCount, StreamCount, TaskReport, UnitWork
+from dovetail.runtime.report import GroupCount, StepCount, StreamCount, TaskReport, UnitWork
 from dovetail.stats.catalog import MATCH_KINDS, StatsCatalog
 from dovetail.stats.estimate import Estimate
 from dovetail.store.bucket_file import BucketMeta
@@ -34,6 +35,7 @@ def make_progress(
     for result in report.results:
         rows_by_query[result.query] = rows_by_query.get(result.query, 0) + result.rows
     name_by_query = {record.id: record.name for record in state.registry.records}
+    names = NamesOfTakers(plan, name_by_query)
     return {
         "batchId": state.batch,
         "timestamp": _iso(finished_at * 1e6),
@@ -53,8 +55,9 @@ def make_progress(
             for record in state.registry.records
             if record.dropped_batch is None or record.dropped_batch == state.batch
         ],
-        "stores": _store_entries(state, plan, name_by_query),
-        "hops": _hop_entries(plan, report.steps, name_by_query),
+        "stores": _store_entries(state, plan, names),
+        "groups": _group_entries(state, plan, report.groups, names),
+        "hops": _hop_entries(plan, report.steps, names),
         "work": _work_entry(plan, report.work),
         "statistics": _statistics_entry(streams, stats),
     }
@@ -92,10 +95,11 @@ def _stream_entries(
     ]
 
 
-def _store_entries(state: EngineState, plan: SharedPlan, name_by_query: Mapping[str, str]) -> list[dict[str, Any]]:
-    users: dict[str, set[str]] = {}
+def _store_entries(state: EngineState, plan: SharedPlan, names: NamesOfTakers) -> list[dict[str, Any]]:
+    users_by_store: dict[str, list[str]] = {}
     for store_id, leg in plan.asked_legs():
-        users.setdefault(store_id, set()).add(name_by_query.get(leg.query, leg.query))
+        users_by_store.setdefault(store_id, []).append(leg.query)
+    users = {store_id: set(names.of(queries)) for store_id, queries in users_by_store.items()}
     entries = []
     for store in plan.stores:
         buckets = [meta for meta in state.buckets if meta.store == store.id]
@@ -112,7 +116,31 @@ def _store_entries(state: EngineState, plan: SharedPlan, name_by_query: Mapping[
     return entries
 
 
-def _hop_entries(plan: SharedPlan, steps: list[StepCount], name_by_query: Mapping[str, str]) -> list[dict[str, Any]]:
+def _group_entries(
+    state: EngineState, plan: SharedPlan, counts: list[GroupCount], names: NamesOfTakers
+) -> list[dict[str, Any]]:
+    """What an aggregation keeps: rows of partial groups, in all its tables."""
+    entries = []
+    for group in plan.groups:
+        tables = {table.id for table in group.tables}
+        buckets = [meta for meta in state.buckets if meta.store in tables]
+        closed_us = state.closed_us_by_group.get(group.id)
+        entries.append(
+            {
+                "name": group.id,
+                "numFoldedRows": sum(count.folded_rows for count in counts if count.group == group.id),
+                "numRows": sum(meta.rows for meta in buckets),
+                "numBytes": sum(meta.size_bytes for meta in buckets),
+                "numBuckets": len(buckets),
+                "isBounded": group.pane is not None,
+                "closedUntil": None if closed_us is None else _iso(closed_us),
+                "queries": names.of([group.id]),
+            }
+        )
+    return entries
+
+
+def _hop_entries(plan: SharedPlan, steps: list[StepCount], names: NamesOfTakers) -> list[dict[str, Any]]:
     entries = []
     steps_by_node: dict[str, list[StepCount]] = {}
     for step in steps:
@@ -126,7 +154,7 @@ def _hop_entries(plan: SharedPlan, steps: list[StepCount], name_by_query: Mappin
                     "step": f"{tree.start}: {node.step}",
                     "probeRows": sum(step.probe_rows for step in counted),
                     "matchedRows": sum(step.matched_rows for step in counted),
-                    "queries": sorted({name_by_query.get(leg.query, leg.query) for leg in node.legs}),
+                    "queries": names.of(leg.query for leg in node.legs),
                 }
             )
     return entries

@@ -18,6 +18,7 @@ from dovetail.engine.query_estimate import byte_count_text
 from dovetail.engine.state import EngineState
 from dovetail.optimizer.live_query import LiveQuery
 from dovetail.optimizer.materialize import KeptIntermediate
+from dovetail.plan.group_plan import GroupPlan
 from dovetail.query.expression import TRUE, Expression
 from dovetail.query.stream import Stream
 from dovetail.stats.catalog import StatsCatalog
@@ -27,13 +28,17 @@ from dovetail.store.bucket_file import BucketMeta
 
 @dataclass(frozen=True)
 class StorageLimit:
-    """`max_bytes` for each of the queries that a batch ran; `kept` are the joins that are stored for them."""
+    """`max_bytes` for each of the queries that a batch ran; `kept` are the joins that are stored for them.
+
+    The rows that are joined for `groups` are their users'; what several of them share is nobody's own.
+    """
 
     max_bytes: float
     queries: tuple[LiveQuery, ...]
     kept: tuple[KeptIntermediate, ...]
     streams: Mapping[str, Stream]
     stats: StatsCatalog
+    groups: tuple[GroupPlan, ...] = ()
 
     def passed(self, state: EngineState) -> dict[str, str]:
         """The error of every query that takes more, by query."""
@@ -64,6 +69,11 @@ class StorageLimit:
                 left = {store: self._left_without(live.id, store, demands[store], held[store]) for store in by_store}
                 by_store = {store: min(size, held[store].size - left[store]) for store, size in by_store.items()}
             own[live.id] += int(sum(by_store.values()))
+        for group in self.groups:
+            joined = own.pop(group.id, 0)
+            if len(group.users) == 1:
+                tables = [meta for table in group.tables for meta in metas_by_store.get(table.id, [])]
+                own[group.users[0].query] = joined + sum(meta.size_bytes for meta in tables)
         return own
 
     def _added_by_arrival(self, store: str, demands: Sequence[Demand], held: _Held) -> dict[str, float]:

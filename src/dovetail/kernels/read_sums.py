@@ -35,7 +35,7 @@ def bigints_of(sums: pa.ListArray, null_mask: Mask) -> pa.Array:
     low, high, is_wide = _to_words(*parts_of_sums(sums))
     if ((is_wide | (high != low >> 63)) & ~null_mask).any():
         raise EvaluationError(
-            "[ARITHMETIC_OVERFLOW] a sum is beyond bigint", hint="sum a decimal: SUM(CAST(x AS DECIMAL(38, 0)))"
+            "SUM: bigint overflow", hint="sum a decimal: SUM(CAST(x AS DECIMAL(38, 0)))"
         )
     return pa.array(low, mask=null_mask)
 
@@ -47,7 +47,7 @@ def decimals_of(sums: pa.ListArray, kind: SqlType, null_mask: Mask) -> pa.Array:
     is_long = _is_beyond(low, high, np.uint64(limit & (1 << 64) - 1), np.uint64(limit >> 64))
     if ((is_wide | is_long) & ~null_mask).any():
         raise EvaluationError(
-            f"[NUMERIC_VALUE_OUT_OF_RANGE] a sum is beyond {kind}",
+            f"SUM: {kind} overflow",
             hint="sum fewer digits: cast the argument to a decimal of smaller precision and scale",
         )
     words = np.stack([low, high], axis=1)
@@ -71,7 +71,7 @@ def averages_of(sums: pa.ListArray, counts: I64, kind: SqlType, scale: int, null
             _half_up(total * factor, int(count)) for total, count in zip(integers_of(sums), safe_counts, strict=True)
         ]
     if any(abs(value) >= 10**kind.precision for value, is_null in zip(found, null_mask, strict=True) if not is_null):
-        raise EvaluationError(f"[NUMERIC_VALUE_OUT_OF_RANGE] an average is beyond {kind}")
+        raise EvaluationError(f"AVG: {kind} overflow")
     words = np.array([(value & (1 << 64) - 1, value >> 64 & (1 << 64) - 1) for value in found], np.uint64).reshape(
         -1, 2
     )

@@ -190,6 +190,8 @@ def store_tree(store: StorePlan) -> TextTree:
     keep = store.retention.keep_us_by_stream
     if keep is None:
         kept = "kept for ever: this store grows without bound"
+    elif not keep:
+        kept = "kept for the batch only"
     else:
         kept = "kept until " + " and ".join(f"watermark({stream}) > time + {us / 1e6:g} s" for stream, us in keep)
     indexes = tuple(TextTree(f"index {index.id}") for index in store.indexes)

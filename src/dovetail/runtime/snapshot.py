@@ -23,7 +23,7 @@ from dovetail.kernels.match_pairs import ALL_PASS, NONE_PASS
 from dovetail.kernels.match_ranges import EntryValues
 from dovetail.kernels.order_values import order_values
 from dovetail.kernels.select_rows import Mask, any_of
-from dovetail.plan.store_plan import IndexPlan, StorePlan
+from dovetail.plan.store_plan import EVENT_TIME, IndexPlan, StorePlan
 from dovetail.query.expression import TRUE, Call, Column, Expression, columns_of
 from dovetail.query.join_query import PRESENT
 from dovetail.runtime.build_index import build_index, order_column
@@ -66,10 +66,15 @@ class MappedBucket:
     def entry_values(
         self, index: IndexPlan, expression: Expression, timezone: str, event_time: str | None
     ) -> EntryValues:
-        """Order values of an expression, in the order of an index; computed once."""
+        """Order values of an expression, in the order of an index; computed once.
+
+        All NULL where the bucket lacks a column: whoever asks for it is too young to use these rows.
+        """
         key = (index.id, expression)
         if key not in self._entry_values:
             rows = self.index(index, timezone, event_time).rows
+            if expression != EVENT_TIME and not {c.name for c in columns_of(expression)} <= set(self.meta.columns):
+                return EntryValues(np.zeros(len(rows), np.int64), np.ones(len(rows), np.bool_))
             column = order_column(
                 expression, lambda column: self.file.column(column.name), self.meta.rows, timezone, event_time
             )

@@ -12,7 +12,6 @@ from dovetail.core.clock import Clock, system_clock
 from dovetail.core.errors import SessionError
 from dovetail.engine.backfill import BackfillStatus
 from dovetail.engine.backfills import Backfills
-from dovetail.engine.control_plane import CompileText
 from dovetail.engine.engine import Engine
 from dovetail.engine.execute_statement import StatementRunner
 from dovetail.engine.fill_intermediates import FillPolicy
@@ -57,13 +56,9 @@ class LocalSession:
         clock: Clock = system_clock,
         history: LocalHistory | None = None,
         history_faults: Faults | None = None,
-        compile_text: CompileText | None = None,
         **options: Any,
     ) -> None:
-        """`history` outlives the session, as a source does: give the same one to the next on this checkpoint.
-
-        `compile_text` takes the place of the front end.
-        """
+        """`history` outlives the session, as a source does: give the same one to the next on this checkpoint."""
         self._faults = faults or Faults()
         self._history = history or LocalHistory()
         self._rows_per_chunk = rows_per_chunk
@@ -77,7 +72,6 @@ class LocalSession:
             # The same plans on every machine.
             units=DEFAULT_UNIT_COSTS,
             fill_policy=fill_policy,
-            compile_text=compile_text,
         )
         self.backfills = Backfills(self.engine, self._history, on_step=(history_faults or Faults()).on_step)
         self._last: tuple[dict[str, pa.Table], int] | None = None

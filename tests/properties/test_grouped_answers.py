@@ -1,0 +1,86 @@
+"""Random queries for groups through the whole engine: at every batch their answers are those of batch SQL.
+
+DOVETAIL_CASES sets how many, DOVETAIL_SEED where they begin.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from dovetail.frontend.compile_sql import compile_sql
+from dovetail.kernels.group_rows import KeyColumn, codes_of_keys
+from dovetail.testing.asserts import assert_same_answers, change_queries, check_run, check_seeds, open_session
+from dovetail.testing.fault_runs import random_faults, run_with_faults
+from dovetail.testing.generators import CLOSING_GROUPS, GROUPS, GROUPS_AMONG_ROWS, CaseLimits, random_case
+from dovetail.testing.oracle import NestedLoopOracle, answers_of_table
+
+CASE_COUNT = int(os.environ.get("DOVETAIL_CASES", "600"))
+FIRST_SEED = int(os.environ.get("DOVETAIL_SEED", "0")) + 700_000
+CHUNKS = 10
+SEEDS_DIR = Path(__file__).parent.parent / "seeds"
+KINDS = pytest.mark.parametrize(
+    "limits", [GROUPS, CLOSING_GROUPS, GROUPS_AMONG_ROWS], ids=["groups", "closing", "among_rows"]
+)
+
+
+def seeds_of(chunk: int, share: float) -> range:
+    return range(FIRST_SEED + chunk, FIRST_SEED + int(CASE_COUNT * share), CHUNKS)
+
+
+@KINDS
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_streamed_groups_are_those_of_batch_sql(limits: CaseLimits, chunk: int) -> None:
+    check_seeds(seeds_of(chunk, 0.3), lambda seed: random_case(seed, limits), SEEDS_DIR)
+
+
+@pytest.mark.parametrize("limits", [GROUPS, CLOSING_GROUPS], ids=["groups", "closing"])
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_after_every_batch_the_answers_are_those_of_the_rows_so_far(
+    limits: CaseLimits, chunk: int, tmp_path: Path
+) -> None:
+    for seed in seeds_of(chunk, 0.1):
+        case = random_case(seed, limits)
+        case = replace(case, queries=tuple(replace(query, created_at=0, dropped_at=None) for query in case.queries))
+        oracle, streams = NestedLoopOracle(case), {stream.name: stream.stream for stream in case.streams}
+        session = open_session(case, tmp_path / str(seed))
+        for batch in range(len(case.batches)):
+            change_queries(session, case, batch, {})
+            session.push(case.tables(batch), splits=case.splits)
+            for query in case.queries:
+                expected = oracle.groups(compile_sql(query.sql, streams), 0, 0, batch + 1)
+                about = f"seed {seed}, {query.name} after batch {batch}: {query.sql}"
+                assert_same_answers(answers_of_table(session.results(query.name)), expected, about)
+        session.close()
+
+
+@pytest.mark.parametrize("limits", [GROUPS, CLOSING_GROUPS], ids=["groups", "closing"])
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_any_mix_of_faults_leaves_groups_exact(limits: CaseLimits, chunk: int, tmp_path: Path) -> None:
+    for seed in seeds_of(chunk, 0.1):
+        case = random_case(seed, limits)
+        faults = random_faults(Random(seed), len(case.batches))
+        try:
+            check_run(case, run_with_faults(case, tmp_path / str(seed), faults))
+        except Exception as error:
+            raise AssertionError(f"seed {seed} with {faults}: {error}") from error
+
+
+def colliding_codes(columns: list[KeyColumn], length: int) -> npt.NDArray[np.uint64]:
+    """One of four codes, so that different groups often share one."""
+    return codes_of_keys(columns, length) & np.uint64(3 << 62)
+
+
+def test_groups_whose_codes_collide_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, module in list(sys.modules.items()):
+        if name.startswith("dovetail.runtime.") and getattr(module, "codes_of_keys", None) is codes_of_keys:
+            if name != "dovetail.runtime.fold_rows":
+                monkeypatch.setattr(module, "codes_of_keys", colliding_codes)
+    check_seeds(range(FIRST_SEED, FIRST_SEED + 40), lambda seed: random_case(seed, GROUPS))
