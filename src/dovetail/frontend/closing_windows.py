@@ -23,7 +23,9 @@ def with_closing_window(query: JoinQuery, scope: Scope, where: str, *, is_distin
     starts = _window_starts(aggregation, scope)
     padded = query.padded_aliases
     closing = [
-        key for key, alias in starts.items() if alias is not None and alias not in padded and not _unbounded(query, alias)
+        key
+        for key, alias in starts.items()
+        if alias is not None and alias not in padded and not _unbounded(query, alias)
     ]
     if closing:
         return replace(query, aggregation=replace(aggregation, window_key=closing[0]))
