@@ -125,7 +125,7 @@ def test_groups_without_a_window_are_told_to_grow(bench: Bench, caplog: pytest.L
     assert "kept for ever: this state grows without bound" in explain_query(session.engine, "grows#3")
     session.close()
     session = bench.open(storage_budget=1 << 20)
-    with pytest.raises(QueryError, match="'more' would keep groups by a.k for ever") as caught:
+    with pytest.raises(QueryError, match=r"'more' would keep groups by a\.k for ever") as caught:
         session.create_query(running, "more")
     assert "window(" in str(caught.value.hint)
 

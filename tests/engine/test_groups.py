@@ -1,4 +1,4 @@
-"""Aggregations in the engine: what queries share, when windows close, what fails alone, what is kept and for how long."""
+"""Aggregations in the engine: what queries share, when windows close, what fails alone, what is kept how long."""
 
 from __future__ import annotations
 

@@ -99,8 +99,8 @@ GOLDEN = {
         """,
     ),
     "a full join filters nothing before it pads": (
-        "SELECT a.x FROM a FULL JOIN (SELECT k, ts, 1 AS one FROM b WHERE ok) b ON a.k = b.k AND a.x > 5 "
-        "WHERE a.x < 9 AND b.one = 1 WITHIN 5 SECONDS",
+        """SELECT a.x FROM a FULL JOIN (SELECT k, ts, 1 AS one FROM b WHERE ok) b ON a.k = b.k AND a.x > 5
+           WHERE a.x < 9 AND b.one = 1 WITHIN 5 SECONDS""",
         """
         a = a
         b = b where b.ok

@@ -80,7 +80,8 @@ def colliding_codes(columns: list[KeyColumn], length: int) -> npt.NDArray[np.uin
 
 def test_groups_whose_codes_collide_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, module in list(sys.modules.items()):
-        if name.startswith("dovetail.runtime.") and getattr(module, "codes_of_keys", None) is codes_of_keys:
-            if name != "dovetail.runtime.fold_rows":
-                monkeypatch.setattr(module, "codes_of_keys", colliding_codes)
+        is_found = name.startswith("dovetail.runtime.") and getattr(module, "codes_of_keys", None) is codes_of_keys
+        # Sketches are made of codes, too, and would count only four values.
+        if is_found and name != "dovetail.runtime.fold_rows":
+            monkeypatch.setattr(module, "codes_of_keys", colliding_codes)
     check_seeds(range(FIRST_SEED, FIRST_SEED + 40), lambda seed: random_case(seed, GROUPS))

@@ -24,7 +24,8 @@ OLD = "TIMESTAMP '2024-01-02 00:00:00'"
 """The last batch, which decides all others, is of a later day and left out."""
 
 QUERIES = (
-    f"SELECT a.k, COUNT(*) AS n, COUNT(b.x) AS m, SUM(b.x) AS s FROM a LEFT JOIN b ON {ON} WHERE a.ts < {OLD} GROUP BY a.k",
+    f"""SELECT a.k, COUNT(*) AS n, COUNT(b.x) AS m, SUM(b.x) AS s FROM a LEFT JOIN b ON {ON} WHERE a.ts < {OLD}
+        GROUP BY a.k""",
     f"SELECT b.k, COUNT(*) AS n, MIN(a.x) AS m FROM a RIGHT JOIN b ON {ON} WHERE b.ts < {OLD} GROUP BY b.k",
     f"""SELECT COUNT(*) AS n, COUNT(a.x) AS m, COUNT(DISTINCT b.x) AS d FROM a FULL JOIN b ON {ON}
         WHERE coalesce(a.ts, b.ts) < {OLD}""",

@@ -46,7 +46,7 @@ def test_routings_may_change_with_every_batch(limits: CaseLimits, chunk: int) ->
         check_case(routed_case(seed, limits))
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("options", OPTIONS, ids=lambda options: str(options.get("routing", "random plans")))
 def test_every_row_is_stored_once_whatever_the_routing(options: dict[str, object]) -> None:
     """B1: stored rows over input rows; nothing expires here, so all that was ever written is still there."""
     rng = Random(str(options))

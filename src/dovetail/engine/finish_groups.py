@@ -1,4 +1,4 @@
-"""What a batch leaves of aggregations: how far their windows are closed, which buckets stay, whom a failure concerns."""
+"""What a batch leaves of aggregations: how far windows are closed, which buckets stay, whom a failure concerns."""
 
 from __future__ import annotations
 

@@ -206,19 +206,27 @@ class _QueryReader:
         relation = self._bind_relation(found.select.args["from_"].this)
         inner = scope_in_subquery(self.scope, relation, self.source.where(node))
         binder = ExpressionBinder(inner, self.timezone)
-        columns = [column for item in found.select.expressions for column in select_item(item, binder)]
+        values = [value for item in found.select.expressions for value in _values(item, binder)]
         if found.operand is not None:
-            if len(columns) != 1:
+            if len(values) != 1:
                 hint = "select one column in the subquery"
-                raise refuse(f"IN with {len(columns)} columns", self.source.where(node), hint)
+                raise refuse(f"IN with {len(values)} columns", self.source.where(node), hint)
             operand = ExpressionBinder(self.scope, self.timezone).bind(found.operand)
-            condition = compare_expressions(binder, node, "eq", operand, columns[0].expression)
+            condition = compare_expressions(binder, node, "eq", operand, values[0])
             self.conditions.extend(conjuncts_of(condition))
         where = found.select.args.get("where")
         if where is not None:
             refuse_leftovers(where, ("this",), self.source)
             self.conditions.extend(conjuncts_of(binder.bind_condition(where.this)))
         self.hidden = (relation,)
+
+
+def _values(item: exp.Expr, binder: ExpressionBinder) -> list[Expression]:
+    """What an item of a subquery's SELECT stands for; nobody asks for its name."""
+    is_star = isinstance(item.this if isinstance(item, exp.Column) else item, exp.Star)
+    if is_star or isinstance(item, exp.Alias):
+        return [column.expression for column in select_item(item, binder)]
+    return [binder.bind(item)]
 
 
 def _kind_of(expression: Expression) -> str:

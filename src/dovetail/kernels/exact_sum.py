@@ -183,9 +183,10 @@ def _add_wide(limbs: Any, low: Any, high: Any, valid: Any, groups: Any, weights:
 
 
 @njit(cache=True)
-def _range_of_floats(bits: Any, valid: Any) -> tuple[int, int]:
+def _range_of_floats(bits: Any, valid: Any) -> Any:
     """The smallest and the largest exponent field of finite values that are not zero; (_, -1) if there is none."""
-    lowest, highest = 2047, -1
+    lowest: Any = 2047
+    highest: Any = -1
     for row in range(len(bits)):
         field = np.int64((bits[row] >> np.uint64(52)) & np.uint64(0x7FF))
         if valid[row] and field != 2047 and (bits[row] << np.uint64(1)) != np.uint64(0):
@@ -241,7 +242,7 @@ def _add_floats(limbs: Any, others: Any, bits: Any, valid: Any, groups: Any, wei
 
 
 @njit(cache=True)
-def _range_of_sums(offsets: Any, entries: Any) -> tuple[int, int]:
+def _range_of_sums(offsets: Any, entries: Any) -> Any:
     lowest, highest = np.int64(1) << 62, -(np.int64(1) << 62)
     for row in range(len(offsets) - 1):
         low_bit = entries[offsets[row]]

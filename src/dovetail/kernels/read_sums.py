@@ -34,9 +34,7 @@ def bigints_of(sums: pa.ListArray, null_mask: Mask) -> pa.Array:
     """Sums of integers; one that no bigint can hold is Spark's overflow."""
     low, high, is_wide = _to_words(*parts_of_sums(sums))
     if ((is_wide | (high != low >> 63)) & ~null_mask).any():
-        raise EvaluationError(
-            "SUM: bigint overflow", hint="sum a decimal: SUM(CAST(x AS DECIMAL(38, 0)))"
-        )
+        raise EvaluationError("SUM: bigint overflow", hint="sum a decimal: SUM(CAST(x AS DECIMAL(38, 0)))")
     return pa.array(low, mask=null_mask)
 
 

@@ -23,6 +23,11 @@ I64 = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 Distinct = Mapping[tuple[AggregateFunction, tuple[str, ...]], I64]
 """By function and arguments, how many distinct values each group has."""
+_FOLD_ITSELF = {
+    AggregateFunction.COUNT: Fold.COUNT,
+    AggregateFunction.MIN: Fold.MIN,
+    AggregateFunction.MAX: Fold.MAX,
+}
 _DISTINCT = (AggregateFunction.COUNT_DISTINCT, AggregateFunction.APPROX_COUNT_DISTINCT)
 
 
@@ -95,16 +100,18 @@ def _value(aggregate: Aggregate, groups: PartialGroups, distinct: Distinct) -> p
         return pa.array(distinct[function, names])
     if not names:
         return groups.columns[ROWS.name]
-    if function is AggregateFunction.COUNT:
-        return groups.columns[PartialColumn(Fold.COUNT, names).name]
-    if function in (AggregateFunction.MIN, AggregateFunction.MAX):
-        fold = Fold.MIN if function is AggregateFunction.MIN else Fold.MAX
-        return groups.columns[PartialColumn(fold, names).name]
+    if function in _FOLD_ITSELF:
+        return groups.columns[PartialColumn(_FOLD_ITSELF[function], names).name]
+    return _of_sum(aggregate, groups, names)
+
+
+def _of_sum(aggregate: Aggregate, groups: PartialGroups, names: tuple[str, ...]) -> pa.Array:
+    """SUM and AVG: NULL where there was no value."""
     counts = np.asarray(groups.columns[PartialColumn(Fold.COUNT, names).name])
     sums = groups.columns[PartialColumn(Fold.SUM, names).name]
     argument_type = aggregate.arguments[0].type
     null_mask = counts == 0
-    if function is AggregateFunction.SUM:
+    if aggregate.function is AggregateFunction.SUM:
         if argument_type.is_integer:
             return bigints_of(sums, null_mask)
         if argument_type.name == "decimal":

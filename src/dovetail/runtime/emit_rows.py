@@ -24,7 +24,7 @@ def emit_rows(
     report: TaskReport,
     take: TakeRows,
 ) -> None:
-    """This partition's part of the batch's rows: no key says where they belong, so they are dealt out evenly."""
+    """The partition's part of the batch's rows: no key says where they belong, so they are dealt out evenly."""
     emit_by_leg = {(emit.query, emit.start): emit for emit in tree.emits}
     legs = tuple(leg for leg in tree.legs if (leg.query, leg.start) in emit_by_leg)
     if not legs:

@@ -55,14 +55,14 @@ class JoinedRows:
 
 @dataclass(frozen=True)
 class FoldedRows:
-    """By table what the rows add; `failed` are the errors of partial columns, or tables, that some row has no value for."""
+    """By table what the rows add; `failed` are the errors of partial columns and tables that could not be made."""
 
     rows_by_table: Mapping[str, PartialGroups]
     failed: Mapping[str, EvaluationError]
 
 
 def fold_rows(group: GroupPlan, rows: JoinedRows) -> FoldedRows:
-    """Raises `EvaluationError` if a key fails: then nobody can have groups. What fails else fails only who asks for it."""
+    """Raises `EvaluationError` if a key fails: then nobody can have groups. Else only who asks for it is concerned."""
     keys = [plain_key(rows.values_of(name)) for name, _ in group.keys]
     panes, kept = _panes_of(group.pane, rows)
     if kept is not None:

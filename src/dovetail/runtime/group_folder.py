@@ -94,8 +94,8 @@ class GroupFolder:
         except EvaluationError as error:
             self._report.fail({group.id}, error)
             return
-        for part, error in folded.failed.items():
-            self._report.fail(users_of_part(group, part), error)
+        for part, failure in folded.failed.items():
+            self._report.fail(users_of_part(group, part), failure)
         for table in group.tables:
             piece = folded.rows_by_table.get(table.id)
             if piece is not None and piece.rows:

@@ -42,11 +42,14 @@ def random_outer_case(seed: int, limits: CaseLimits = OUTER_LIMITS) -> EngineCas
     streams, domains = make_streams(rng, limits)
     batches = make_batches(rng, streams, domains, limits, limits.max_rows)
     queries = []
+    shape_seeds: list[int] = []
     for position in range(rng.randint(1, limits.max_queries)):
         maker = QueryMaker if rng.random() < 0.2 else OuterQueryMaker
         # Some are of one shape, and some of those even have the same constants: they are decided together.
-        shape, constants = (Random(rng.choice([1, rng.randrange(2**32)])) for _ in range(2))
-        query = maker(streams, domains, shape, constants, limits.queries).query(f"q{position + 1}")
+        is_sibling = bool(shape_seeds) and rng.random() < limits.sibling_chance
+        shape_seeds.append(rng.choice(shape_seeds) if is_sibling else rng.randrange(2**32))
+        constants = Random(rng.choice([1, rng.randrange(2**32)]))
+        query = maker(streams, domains, Random(shape_seeds[-1]), constants, limits.queries).query(f"q{position + 1}")
         created_at = 0 if rng.random() < 0.6 else rng.randrange(len(batches))
         dropped_at = None if rng.random() < 0.75 else rng.randint(created_at + 1, len(batches))
         queries.append(replace(query, created_at=created_at, dropped_at=dropped_at))

@@ -17,7 +17,7 @@ class OuterQueryMaker(QueryMaker):
         form = self.shape.choice((*PAIRING, *TELLING))
         relations = self._two_relations()
         conditions, within_all = self._partner_conditions(relations, form)
-        one_sided = [self.expressions.predicate(r.columns) for r in relations if self.shape.random() < 0.25]
+        one_sided = [self.expressions.predicate(r.columns) for r in relations if self.shape.random() < 0.15]
         spelled_out = spelled_out_within(relations, within_all)
         where = self._where(relations, form)
         items = self.select_items(relations if form in PAIRING else relations[:1])
@@ -67,9 +67,9 @@ class OuterQueryMaker(QueryMaker):
         where = []
         answered = relations if form in PAIRING else relations[:1]
         for relation in answered:
-            if shape.random() < 0.2:
+            if shape.random() < 0.1:
                 where.append(self.expressions.predicate(relation.columns))
-            if shape.random() < 0.2:
+            if shape.random() < 0.15:
                 column = shape.choice([each for each in relation.columns if each.kind != "window"])
                 where.append(sql(shape.choice(["{} IS NULL", "{} IS NOT NULL"]), column.text))
         if form in PAIRING and shape.random() < 0.15:
