@@ -62,7 +62,12 @@ def add_values(values: pa.Array, groups: I64, group_count: int, weights: I64 | N
         _add_wide(limbs, low, high, valid, groups, weights)
     else:
         limbs = np.zeros((group_count, 4), np.int64)
-        _add_integers(limbs, fixed_values(values).astype(np.int64, copy=False), valid, groups, weights)
+        plain = fixed_values(values).astype(np.int64, copy=False)
+        if _largest_sum(plain, weights) < 1 << 62:
+            totals = _add_small(plain, valid, groups, weights, group_count)
+            limbs[:, 0], limbs[:, 1] = totals & 0xFFFFFFFF, totals >> 32
+        else:
+            _add_integers(limbs, plain, valid, groups, weights)
     return Limbs(limbs, 0, np.zeros((group_count, 3), np.int64))
 
 
@@ -83,6 +88,14 @@ def fold_sums(sums: pa.ListArray, groups: I64, group_count: int, weights: I64 | 
 
 def empty_sums(count: int) -> pa.ListArray:
     return _sums(np.zeros((count, 1), np.int64), 0, np.zeros((count, 3), np.int64))
+
+
+def _largest_sum(values: I64, weights: I64) -> int:
+    """No group's sum is larger, nor any on the way to it."""
+    if len(values) == 0:
+        return 0
+    largest = max(-int(values.min()), int(values.max()), 1)
+    return largest * len(values) * max(int(weights.max(initial=1)), 1)
 
 
 def _add_floating(
@@ -161,6 +174,16 @@ def _add_last_digit(limbs: Any, group: Any, place: Any, digit: Any, weights: Any
         limbs[group, place + 1] += product >> 32
     else:
         limbs[group, place] += digit
+
+
+@njit(cache=True)
+def _add_small(values: Any, valid: Any, groups: Any, weights: Any, group_count: int) -> Any:
+    """Sums that stay within 64 bits."""
+    totals = np.zeros(group_count, np.int64)
+    for row in range(len(values)):
+        if valid[row]:
+            totals[groups[row]] += values[row] * weights[row] if len(weights) else values[row]
+    return totals
 
 
 @njit(cache=True)
