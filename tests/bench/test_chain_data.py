@@ -13,13 +13,13 @@ from dovetail.bench.chain_data import (
     WINDOW_S,
     ChainData,
     chain_sql,
-    duckdb_views,
     figures_before,
     rows_of_second,
     write_chain,
 )
 from dovetail.bench.options import BenchError
 from dovetail.bench.peers_duckdb import DuckDbViews
+from dovetail.bench.replay import duckdb_views
 from dovetail.bench.workloads import EVENT_TIME_START_US
 from dovetail.frontend.compile_sql import compile_sql
 from dovetail.optimizer.choose_probe_orders import choose_probe_order

@@ -127,6 +127,20 @@ def test_tail_shows_what_is_there_and_then_what_comes(service: RunningService) -
     assert [line.split()[-1] for line in lines] == ["page", "home", "home"]
 
 
+def test_answers_that_are_taken_back(service: RunningService) -> None:
+    run("query", "create", "counted", "SELECT page, COUNT(*) AS n FROM views GROUP BY page")
+    push_seen(service.session, [1, 2])
+    timer = threading.Timer(0.5, push_seen, (service.session, [3]))
+    timer.start()
+    answer = run("query", "tail", "counted", "--limit", "3", "--json")
+    timer.join()
+    first, *changes = (json.loads(line) for line in answer.stdout.splitlines())
+    assert first == {"page": "home", "n": 2, "_change": 1}
+    assert sorted((row["n"], row["_change"]) for row in changes) == [(2, -1), (3, 1)]
+    assert run("query", "results", "counted").stdout.split() == ["page", "n", "home", "3"]
+    assert "no window lets them go: groups by views.page" in run("query", "show", "counted").stdout
+
+
 def test_tail_ends_with_the_query(service: RunningService) -> None:
     run("query", "create", "seen", SEEN_SQL)
     push_seen(service.session, [1])

@@ -114,6 +114,27 @@ def test_a_result_is_what_was_committed_when_it_was_asked_for(
     assert query.results().num_rows == committed
 
 
+def test_answers_that_are_taken_back(client: Client, service: RunningService, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dovetail.client.results.JSON_ROWS", 2)
+    monkeypatch.setattr("dovetail.client.tail.EVENT_ROWS", 1)
+    handle = client.create_query("SELECT usr, COUNT(*) AS n FROM views GROUP BY usr", "counted")
+    push_seen(service.session, [1, 2, 3])
+    push_seen(service.session, [1, 2, 4])
+    assert (handle.status.change_column, handle.status.growing_groups) == ("_change", ("groups by views.usr",))
+    counts = {1: 2, 2: 2, 3: 1, 4: 1}
+    table = handle.results().to_pydict()
+    assert dict(zip(table["usr"], table["n"], strict=True)) == counts
+    assert {row["usr"]: row["n"] for row in handle.rows().rows} == counts
+    changes = next(batch for batch in handle.tail(from_batch=1).batches())
+    assert sorted((row["usr"], row["n"], row["_change"]) for row in changes.rows) == [
+        (1, 1, -1),
+        (1, 2, 1),
+        (2, 1, -1),
+        (2, 2, 1),
+        (4, 1, 1),
+    ]
+
+
 def test_an_empty_result_has_its_columns(client: Client) -> None:
     query = client.create_query(SEEN_SQL, "seen")
     assert query.results().column_names == ["usr", "page"]

@@ -99,6 +99,23 @@ def test_every_committed_batch_reaches_the_sink_in_order(setting: Setting) -> No
     assert delivery.delivered_batch == 4
 
 
+def test_answers_that_are_taken_back_come_as_changes(setting: Setting) -> None:
+    session, deliveries = setting.open()
+    query = session.create_query("SELECT k AS x, COUNT(*) AS y FROM a GROUP BY k", "q", sink="one")
+    brought = []
+    deliveries.attach(query.id, lambda table, batch: brought.append((batch, table.to_pydict())), after=-1)
+    setting.push(session, 7)
+    setting.push(session, 7)
+    assert delivery_of(deliveries, query.id).await_delivered(PATIENCE_S)
+    assert deliveries.stop(PATIENCE_S)
+    assert setting.sinks.rows["one"][0] == (query.id, 0, 0, 7, 1)
+    assert brought[0] == (0, {"x": [7], "y": [1], "_change": [1]})
+    (batch, changes) = brought[1]
+    assert batch == 1
+    assert sorted(zip(*changes.values(), strict=True)) == [(7, 1, -1), (7, 2, 1)]
+    assert session.results("q").to_pydict() == {"x": [7], "y": [2]}
+
+
 def test_a_restart_goes_on_where_the_last_session_was(setting: Setting) -> None:
     session, deliveries = setting.open()
     query = session.create_query(JOIN, "q", sink="one")

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from dovetail.core.errors import BucketMissing, CheckpointLocked, QueryError, SessionError, StreamError, UnknownName
+from dovetail.engine.explain import explain_query
 from dovetail.engine.registry import QueryState
 from dovetail.testing.faults import Faults, SimulatedCrash
 from dovetail.testing.local_session import LocalSession
@@ -109,6 +110,24 @@ def test_without_a_budget_growth_is_said_aloud(bench: Bench, caplog: pytest.LogC
         assert not caplog.messages
         session.create_query(JOIN, "grows")
     assert caplog.messages == ["query grows keeps a, b for ever: its state grows without bound"]
+
+
+def test_groups_without_a_window_are_told_to_grow(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    windowed, running = (f"SELECT COUNT(*) AS n FROM a GROUP BY {key}" for key in ("k, window(ts, '1 second')", "k"))
+    session = bench.open()
+    with caplog.at_level(logging.WARNING, logger="dovetail"):
+        session.create_query(windowed, "bounded")
+        session.create_query("SELECT SUM(v) AS n FROM a", "one_group")
+        assert not caplog.messages
+        session.create_query(running, "grows")
+    assert caplog.messages == ["query grows keeps groups by a.k for ever: its state grows without bound"]
+    bench.push(session, a=[(1, 1, 0)])
+    assert "kept for ever: this state grows without bound" in explain_query(session.engine, "grows#3")
+    session.close()
+    session = bench.open(storage_budget=1 << 20)
+    with pytest.raises(QueryError, match=r"'more' would keep groups by a\.k for ever") as caught:
+        session.create_query(running, "more")
+    assert "window(" in str(caught.value.hint)
 
 
 # Dropping

@@ -125,6 +125,9 @@ def test_a_batch_that_comes_again_adds_nothing(tmp_path: Path) -> None:
     [
         "SELECT a.v FROM a JOIN b ON a.k = b.k JOIN c ON b.k = c.k",
         "SELECT x.v FROM a x JOIN a y ON x.k = y.k",
+        "SELECT a.k, count(*) FROM a JOIN b ON a.k = b.k GROUP BY a.k",
+        "SELECT count(*) FROM a",
+        "SELECT a.v FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.k = a.k)",
     ],
 )
 def test_other_queries_are_refused(tmp_path: Path, sql: str) -> None:

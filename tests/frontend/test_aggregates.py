@@ -72,6 +72,11 @@ def test_window_of_a_derived_table_is_grouped_by_its_start(streams, key):
     assert not query.is_updating
 
 
+def test_a_constant_column_of_a_derived_table_is_a_key(streams):
+    query = compile_sql("SELECT c, COUNT(*) FROM (SELECT 7 AS c FROM a) q GROUP BY c", streams)
+    assert outputs(query) == ["group.key0", "group.agg0"]
+
+
 def test_distinct_is_a_group_by_of_all_columns(streams):
     query = compile_sql(f"SELECT DISTINCT a.x, b.s, a.x AS again {JOIN}", streams)
     assert [str(key) for key in query.aggregation.keys] == ["a.x", "b.s"]

@@ -8,6 +8,7 @@ import pytest
 
 from dovetail.frontend.compile_sql import compile_sql
 from dovetail.query.expression import TRUE
+from dovetail.query.join_kind import JoinKind
 from dovetail.query.join_query import JoinQuery
 
 
@@ -21,6 +22,8 @@ def described(query: JoinQuery) -> str:
     lines += [f"{equality.a_side} = {equality.b_side}" for equality in query.equalities]
     lines += [str(bound) for bound in query.time_bounds]
     lines += [f"residual {residual}" for residual in query.residuals]
+    lines += [f"{query.kind.value} join"] if query.kind is not JoinKind.INNER else []
+    lines += [f"where {query.where}"] if query.where != TRUE else []
     lines += [f"{column.name}: {column.type} = {column.expression}" for column in query.output]
     return "\n".join(lines)
 
@@ -76,6 +79,72 @@ GOLDEN = {
         residual lt(l.x, r.x)
         x: int = l.x
         y: int = r.x
+        """,
+    ),
+    "ON of an outer join says who are partners, WHERE filters what it answers": (
+        """SELECT a.x FROM a LEFT JOIN b ON a.k = b.k AND b.ts = a.ts AND a.x > 5 AND b.ok AND TRUE = (1 = 1)
+           WHERE a.x < 9 AND b.k IS NULL AND a.x <> b.x""",
+        """
+        a = a where lt(a.x, 9:int)
+        b = b where b.ok
+        a.k = b.k
+        b.ts = a.ts
+        b.time - a.time <= 0us
+        a.time - b.time <= 0us
+        residual gt(a.x, 5:int)
+        residual eq(eq(1:int, 1:int), True:boolean)
+        left outer join
+        where and(is_null(b.k), ne(a.x, b.x))
+        x: int = a.x
+        """,
+    ),
+    "a full join filters nothing before it pads": (
+        """SELECT a.x FROM a FULL JOIN (SELECT k, ts, 1 AS one FROM b WHERE ok) b ON a.k = b.k AND a.x > 5
+           WHERE a.x < 9 AND b.one = 1 WITHIN 5 SECONDS""",
+        """
+        a = a
+        b = b where b.ok
+        a.k = b.k
+        b.time - a.time <= 5000000us
+        a.time - b.time <= 5000000us
+        residual gt(a.x, 5:int)
+        full outer join
+        where and(lt(a.x, 9:int), eq(case(b.#present, 1:int, NULL:int), 1:int))
+        x: int = a.x
+        """,
+    ),
+    "EXISTS is a semi join, and names are those of the subquery first": (
+        "SELECT * FROM untimed u WHERE v = 'x' AND EXISTS (SELECT 1 FROM b WHERE k = u.k AND v = s)",
+        """
+        u = untimed where eq(u.v, 'x':string)
+        b = b
+        b.k = u.k
+        u.v = b.s
+        left semi join
+        k: int = u.k
+        v: string = u.v
+        """,
+    ),
+    "NOT EXISTS is an anti join": (
+        "SELECT x FROM a WHERE NOT EXISTS (SELECT b.x FROM b WHERE b.k = a.k AND b.ts <= a.ts AND a.ok AND b.ok)",
+        """
+        a = a
+        b = b where b.ok
+        b.k = a.k
+        b.time - a.time <= 0us
+        residual a.ok
+        left anti join
+        x: int = a.x
+        """,
+    ),
+    "IN is a semi join": (
+        "SELECT x FROM a WHERE big IN (SELECT x FROM b WHERE b.ok)",
+        """
+        a = a
+        b = b where b.ok
+        a.big = cast(b.x):bigint
+        left semi join
+        x: int = a.x
         """,
     ),
     "five relations in a chain": (

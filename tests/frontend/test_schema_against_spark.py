@@ -45,6 +45,16 @@ TEXTS = [
     "SELECT window.start, k FROM (SELECT k, window(ts, '4 seconds') FROM a) d GROUP BY window, k HAVING k > 1",
     f"SELECT DISTINCT a.x, a.s, b.ts, a.x + b.x {JOIN}",
     "SELECT DISTINCT * FROM a JOIN b USING (k)",
+    "SELECT * FROM a LEFT JOIN b ON a.k = b.k AND a.ts = b.ts",
+    "SELECT x, *, b.s FROM a LEFT JOIN b USING (ts, x)",
+    """SELECT *, q.one + 1, q.w.start FROM a
+       RIGHT JOIN (SELECT ts, 1 AS one, coalesce(s, '') AS t, window(ts, '4 seconds') AS w FROM b) q ON a.ts = q.ts""",
+    """SELECT q.w, p.* FROM (SELECT ts, upper(s), window(ts, '4 seconds') AS w FROM a) p
+       FULL JOIN (SELECT ts, x + 1 AS y, window(ts, '4 seconds') AS w FROM b) q ON p.w = q.w WHERE q.y IS NULL""",
+    "SELECT x, * FROM a LEFT SEMI JOIN b USING (x, s)",
+    "SELECT * FROM a LEFT ANTI JOIN b ON a.ts = b.ts",
+    "SELECT * FROM a WHERE EXISTS (SELECT * FROM b WHERE a.k = b.k) AND x > 1",
+    "SELECT k, SUM(x) FROM a WHERE x IN (SELECT k FROM b WHERE b.s = a.s) GROUP BY k",
 ]
 
 

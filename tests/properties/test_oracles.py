@@ -40,6 +40,8 @@ def test_groups_of_nested_loops_agree_with_duckdb(limits: CaseLimits, chunk: int
         streams = {stream.name: stream.stream for stream in case.streams}
         for query in case.queries:
             bound = compile_sql(query.sql, streams)
+            if bound.aggregation is None:
+                continue
             for until in (1, len(case.batches)):
                 about = f"seed {seed}, {query.name} before batch {until}: {query.sql}\n{query.duckdb_sql}"
                 assert_same_answers(by_loops.groups(bound, 0, 0, until), by_duckdb.groups(query, bound, until), about)

@@ -16,7 +16,7 @@ from dovetail.runtime import route_entries
 from dovetail.runtime.route_entries import Deal
 from dovetail.testing.asserts import CaseFailed, check_case, scratch_dir
 from dovetail.testing.cases import EngineCase
-from dovetail.testing.generators import CHAINS, DEFAULT_LIMITS, CaseLimits, random_case
+from dovetail.testing.generators import CHAINS, DEFAULT_LIMITS, GROUPS, THETAS, CaseLimits, random_case
 from dovetail.testing.local_session import LocalSession
 from dovetail.testing.random_plans import random_decisions
 
@@ -38,13 +38,15 @@ def routed_case(seed: int, limits: CaseLimits = DEFAULT_LIMITS) -> EngineCase:
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
-@pytest.mark.parametrize("limits", [DEFAULT_LIMITS, CHAINS], ids=["everything", "chains"])
+@pytest.mark.parametrize(
+    "limits", [DEFAULT_LIMITS, CHAINS, THETAS, GROUPS], ids=["everything", "chains", "thetas", "groups"]
+)
 def test_routings_may_change_with_every_batch(limits: CaseLimits, chunk: int) -> None:
-    for seed in range(FIRST_SEED + chunk, FIRST_SEED + CASE_COUNT // 2, CHUNKS):
+    for seed in range(FIRST_SEED + chunk, FIRST_SEED + CASE_COUNT // 3, CHUNKS):
         check_case(routed_case(seed, limits))
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("options", OPTIONS, ids=lambda options: str(options.get("routing", "random plans")))
 def test_every_row_is_stored_once_whatever_the_routing(options: dict[str, object]) -> None:
     """B1: stored rows over input rows; nothing expires here, so all that was ever written is still there."""
     rng = Random(str(options))

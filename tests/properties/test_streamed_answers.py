@@ -24,6 +24,7 @@ from dovetail.testing.generators import (
     LATE_SIBLINGS,
     LONE_WINDOWS,
     LONG_RUNS,
+    THETA_CHAINS,
     THETAS,
     CaseLimits,
     engine_cases,
@@ -48,8 +49,16 @@ def seeds_of(chunk: int, share: float) -> range:
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 @pytest.mark.parametrize(
     ("limits", "share"),
-    [(DEFAULT_LIMITS, 1.0), (LONG_RUNS, 0.1), (LONE_WINDOWS, 0.3), (LATE_SIBLINGS, 0.2), (CHAINS, 0.3), (THETAS, 0.6)],
-    ids=["everything", "long_runs", "lone_windows", "late_siblings", "chains", "thetas"],
+    [
+        (DEFAULT_LIMITS, 1.0),
+        (LONG_RUNS, 0.1),
+        (LONE_WINDOWS, 0.3),
+        (LATE_SIBLINGS, 0.2),
+        (CHAINS, 0.3),
+        (THETAS, 0.6),
+        (THETA_CHAINS, 0.2),
+    ],
+    ids=["everything", "long_runs", "lone_windows", "late_siblings", "chains", "thetas", "theta_chains"],
 )
 def test_streamed_answers_are_those_of_batch_sql(limits: CaseLimits, share: float, chunk: int) -> None:
     check_seeds(seeds_of(chunk, share), lambda seed: random_case(seed, limits), SEEDS_DIR)

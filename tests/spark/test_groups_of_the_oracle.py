@@ -27,5 +27,7 @@ def test_groups_of_nested_loops_are_those_of_spark(spark: SparkSession) -> None:
         until = len(case.batches)
         for query in case.queries:
             bound = compile_sql(query.sql, streams)
+            if bound.aggregation is None:
+                continue
             about = f"seed {seed}, {query.name}: {query.sql}"
             assert_same_answers(by_loops.groups(bound, 0, 0, until), by_spark.groups(query, bound, until), about)

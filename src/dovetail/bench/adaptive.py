@@ -14,14 +14,13 @@ from dovetail.bench.chain_data import (
     RATE_RATIO,
     ChainData,
     chain_sql,
-    duckdb_views,
     figures_before,
     write_chain,
 )
 from dovetail.bench.measure import median
 from dovetail.bench.peers_duckdb import DuckDbViews
 from dovetail.bench.planners import PLANNERS
-from dovetail.bench.replay import Replay, StreamFolder, replay
+from dovetail.bench.replay import Replay, StreamFolder, duckdb_views, replay
 from dovetail.bench.workbench import Workbench
 
 DEFAULT_ROWS = 4_800_000

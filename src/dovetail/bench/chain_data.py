@@ -11,7 +11,6 @@ Then all keys move to values that were never seen, so that no row from before me
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,11 +18,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from dovetail.bench.options import BenchError
 from dovetail.bench.replay import StreamFolder
-from dovetail.bench.workloads import EVENT_TIME_START_US, FILE_TIME_START_S, time_bound
+from dovetail.bench.workloads import EVENT_TIME_START_US, time_bound, write_files
 from dovetail.stats.catalog import StatsCatalog, edge_text
 
 WINDOW_S = 5
@@ -95,11 +93,7 @@ class ChainData:
 def write_chain(data: ChainData, folder: Path) -> list[StreamFolder]:
     streams = []
     for stream, columns in COLUMNS_BY_STREAM.items():
-        (folder / stream).mkdir(parents=True)
-        for second in range(data.seconds):
-            path = folder / stream / f"part-{second:06d}.parquet"
-            pq.write_table(rows_of_second(data, stream, second), path)
-            os.utime(path, (FILE_TIME_START_S + second, FILE_TIME_START_S + second))
+        write_files(folder / stream, (rows_of_second(data, stream, second) for second in range(data.seconds)))
         ddl = ", ".join(("id bigint", "ts timestamp", *(f"{column} bigint" for column in columns)))
         streams.append(StreamFolder(stream, folder / stream, ddl, "ts"))
     return streams
@@ -123,14 +117,6 @@ def chain_sql() -> str:
         "SELECT r.id AS r_id, s.id AS s_id, t.id AS t_id, u.id AS u_id FROM r "
         f"JOIN s ON {bounds[0]} JOIN t ON {bounds[1]} JOIN u ON t.c = u.c AND {time_bound('t', 'u', WINDOW_S)}"
     )
-
-
-def duckdb_views(streams: list[StreamFolder]) -> dict[str, str]:
-    return {
-        stream.name: "SELECT * REPLACE (make_timestamp(epoch_us(ts)) AS ts) "
-        f"FROM read_parquet('{stream.path}/*.parquet')"
-        for stream in streams
-    }
 
 
 def figures_before(data: ChainData) -> StatsCatalog:

@@ -45,6 +45,10 @@ class DuckDbViews:
     def answer(self, sql: str) -> Answer:
         return self._answer_of(f"({sql})")
 
+    def rows(self, sql: str) -> pa.Table:
+        """The answer itself: of a query that answers few rows."""
+        return self._connection.sql(sql).to_arrow_table()
+
     def answers(self, query_sql_by_name: Mapping[str, str]) -> dict[str, Answer]:
         return {name: self.answer(sql) for name, sql in query_sql_by_name.items()}
 

@@ -28,6 +28,11 @@ def run_floor(
     frames = [
         read_stream(spark, files, stream, seconds_per_batch).select(*columns) for stream in files.workload.streams
     ]
+    return hand_over(spark, frames, files.workload.total_rows, folder)
+
+
+def hand_over(spark: SparkSession, frames: Sequence[DataFrame], rows: int, folder: Path) -> RunTime:
+    """Streams of the same columns, batch by batch, to Python; together they must bring so many rows."""
     counted_rows: list[int] = []
 
     def count_batch(batch: DataFrame, _batch_id: int) -> None:
@@ -43,8 +48,8 @@ def run_floor(
     query = writer.option("checkpointLocation", str(folder)).trigger(availableNow=True).start()
     query.awaitTermination()
     seconds = time.perf_counter() - started
-    if sum(counted_rows) != files.workload.total_rows:
-        raise BenchError(f"the floor counted {sum(counted_rows)} of {files.workload.total_rows} rows")
+    if sum(counted_rows) != rows:
+        raise BenchError(f"the floor counted {sum(counted_rows)} of {rows} rows")
     return RunTime(seconds, batch_ms=tuple(trigger_ms(query)))
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from dovetail.bench.measure import RunTime
 from dovetail.bench.options import BenchError
@@ -84,13 +85,18 @@ def run_spark(
     return drain(frames, folder, time_limit_s=time_limit_s, input_rows=files.workload.total_rows * len(frames))
 
 
-def drain(frames: Mapping[str, DataFrame], folder: Path, *, time_limit_s: float, input_rows: int) -> SparkRun:
-    """All queries at once until their files are read or the time is up; together they read `input_rows`."""
+def drain(
+    frames: Mapping[str, DataFrame], folder: Path, *, time_limit_s: float, input_rows: int, is_updating: bool = False
+) -> SparkRun:
+    """All queries at once until their files are read or the time is up; together they read `input_rows`.
+
+    Queries that update their answers write the groups that changed in a batch to a folder of its own.
+    """
     output_by_name = {name: folder / name / "output" for name in frames}
+    write = _write_updates if is_updating else _write_rows
     started = time.perf_counter()
     queries = [
-        frame.writeStream.format("parquet")
-        .option("path", str(output_by_name[name]))
+        write(frame, output_by_name[name])
         .option("checkpointLocation", str(folder / name / "checkpoint"))
         .trigger(availableNow=True)
         .start()
@@ -101,6 +107,17 @@ def drain(frames: Mapping[str, DataFrame], folder: Path, *, time_limit_s: float,
     done_share = 1.0 if is_finished else min(_input_rows(queries) / input_rows, 0.999)
     batch_ms = tuple(trigger_ms(queries[0])) if len(queries) == 1 else ()
     return SparkRun(RunTime(seconds, done_share, batch_ms), output_by_name)
+
+
+def _write_rows(frame: DataFrame, output: Path) -> DataStreamWriter:
+    return frame.writeStream.format("parquet").option("path", str(output))
+
+
+def _write_updates(frame: DataFrame, output: Path) -> DataStreamWriter:
+    def write(changed: DataFrame, batch: int) -> None:
+        changed.write.parquet(str(output / f"batch={batch}"))
+
+    return frame.writeStream.outputMode("update").foreachBatch(write)
 
 
 def _await_all(queries: list[StreamingQuery], deadline: float) -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from dovetail import Session
@@ -23,24 +25,45 @@ POLL_S = 0.01
 
 @dataclass(frozen=True)
 class StreamFolder:
-    """A stream as files, each the stream's part of one batch; without an event time its rows are kept for ever."""
+    """A stream as files, each the stream's part of one batch; without an event time its rows are kept for ever.
+
+    `where` is a condition on its rows that every system applies while it reads them.
+    """
 
     name: str
     path: Path
     schema_ddl: str
     event_time: str | None = None
+    where: str = "true"
 
-    def read(self, spark: SparkSession) -> DataFrame:
-        return spark.readStream.schema(self.schema_ddl).option("maxFilesPerTrigger", 1).parquet(str(self.path))
+    def read(self, spark: SparkSession, files_per_batch: int = 1) -> DataFrame:
+        reader = spark.readStream.schema(self.schema_ddl).option("maxFilesPerTrigger", files_per_batch)
+        return reader.parquet(str(self.path)).where(self.where)
+
+    @property
+    def duckdb_select(self) -> str:
+        # A plain TIMESTAMP: arithmetic on TIMESTAMPTZ goes through a calendar and would slow the limit down.
+        column = self.event_time
+        times = f" REPLACE (make_timestamp(epoch_us({column})) AS {column})" if column else ""
+        return f"SELECT *{times} FROM read_parquet('{self.path}/*.parquet') WHERE {self.where}"
+
+
+def duckdb_views(streams: Sequence[StreamFolder]) -> dict[str, str]:
+    return {stream.name: stream.duckdb_select for stream in streams}
 
 
 @dataclass(frozen=True)
 class Replay:
-    """What a session said of each batch; `batch_ms` is the time from its trigger to its commit."""
+    """What a session said of each batch; `batch_ms` is the time from its trigger to its commit.
+
+    `drain_s` is what a person waits for: from the call of `start` to the last commit.
+    """
 
     batch_ms: tuple[float, ...]
     progress: tuple[Mapping[str, Any], ...]
     answer_by_name: Mapping[str, Answer]
+    drain_s: float
+    rows_by_name: Mapping[str, pa.Table]
 
     @property
     def seconds(self) -> float:
@@ -78,12 +101,16 @@ def replay(
     query_sql_by_name: Mapping[str, str],
     folder: Path,
     options: Mapping[str, Any],
+    *,
+    read_rows: bool = False,
 ) -> Replay:
+    """`read_rows`: the answers themselves, for those of few rows, in place of their checksums."""
     session = Session(spark, folder, **options)
     try:
         for stream in streams:
             session.create_stream(stream.name, stream.read(spark), stream.event_time, LATENESS)
         queries = {name: session.create_query(sql, name=name) for name, sql in query_sql_by_name.items()}
+        started = time.perf_counter()
         session.start(trigger="available_now")
         running = running_query(spark)
         reports: dict[int, Mapping[str, Any]] = {}
@@ -92,13 +119,15 @@ def replay(
             is_ended = session.await_termination(POLL_S)
             if session.progress is not None:
                 reports[int(session.progress["batchId"])] = session.progress
+        drain_s = time.perf_counter() - started
         failed = {name: query.status.error for name, query in queries.items() if query.status.error}
         if failed:
             raise BenchError(f"queries failed: {failed}")
         batch_ms = tuple(trigger_ms(running)) if running else ()
         if len(batch_ms) != len(reports):
             raise BenchError(f"{len(reports)} of {len(batch_ms)} batches were seen")
-        answers = read_back({name: query.results() for name, query in queries.items()})
+        answers = {} if read_rows else read_back({name: query.results() for name, query in queries.items()})
+        rows = {name: query.to_arrow() for name, query in queries.items()} if read_rows else {}
     finally:
         session.stop()
-    return Replay(batch_ms, tuple(reports[batch] for batch in sorted(reports)), answers)
+    return Replay(batch_ms, tuple(reports[batch] for batch in sorted(reports)), answers, drain_s, rows)

@@ -14,6 +14,7 @@ from rich.console import Console
 from dovetail.bench import (
     adaptive,
     adhoc,
+    aggregates,
     ilp,
     materialize,
     multiway,
@@ -21,6 +22,7 @@ from dovetail.bench import (
     single,
     skew,
     smallest,
+    theta,
     tpch_multi,
     window,
 )
@@ -41,6 +43,8 @@ SUITES: dict[str, Callable[[Workbench], dict[str, object]]] = {
     "adaptive": adaptive.run,
     "tpch-multi": tpch_multi.run,
     "adhoc": adhoc.run,
+    "theta": theta.run,
+    "aggregates": aggregates.run,
 }
 
 SUITES_WITHOUT_SPARK: dict[str, Callable[[BenchOptions, Steps], dict[str, object]]] = {

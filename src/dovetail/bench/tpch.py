@@ -10,13 +10,15 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dovetail.bench.options import BenchError
-from dovetail.bench.workloads import FILE_TIME_START_S
+from dovetail.bench.workloads import file_name, write_files
 
 JOIN_COLUMNS_BY_TABLE: Mapping[str, tuple[str, ...]] = {
     "region": ("r_regionkey",),
@@ -42,6 +44,11 @@ KEY_BY_TABLE: Mapping[str, tuple[str, ...]] = {
 }
 """Primary keys: few columns that tell every result apart."""
 
+Columns = Mapping[str, list[str] | None]
+"""By table the columns that are wanted, None for all of them."""
+
+ALL_COLUMNS: Columns = dict.fromkeys(JOIN_COLUMNS_BY_TABLE)
+
 
 @dataclass(frozen=True)
 class TpchFiles:
@@ -55,7 +62,7 @@ class TpchFiles:
         return self.folder / table
 
     def batch(self, table: str, number: int) -> pa.Table:
-        return pq.read_table(self.path(table) / _file_name(number))
+        return pq.read_table(self.path(table) / file_name(number))
 
     def prefix(self, batch_count: int, folder: Path) -> TpchFiles:
         """The first batches as files of their own."""
@@ -63,7 +70,7 @@ class TpchFiles:
         for table in self.rows_by_table:
             (folder / table).mkdir(parents=True)
             for number in range(batch_count):
-                os.link(self.path(table) / _file_name(number), folder / table / _file_name(number))
+                os.link(self.path(table) / file_name(number), folder / table / file_name(number))
             rows_by_table[table] = sum(self.batch(table, number).num_rows for number in range(batch_count))
         return TpchFiles(folder, batch_count, rows_by_table)
 
@@ -95,21 +102,25 @@ def select_sql(files: TpchFiles) -> dict[str, str]:
     return {table: f"SELECT * FROM read_parquet('{files.path(table)}/*.parquet')" for table in files.rows_by_table}
 
 
-def write_tpch(scale: float, batch_count: int, folder: Path) -> TpchFiles:
-    """Generate all tables and deal them out by position; a table with fewer rows than batches has empty files."""
+def write_tpch(
+    scale: float, batch_count: int, folder: Path, columns_by_table: Columns = ALL_COLUMNS, seed: int | None = None
+) -> TpchFiles:
+    """Generate tables and deal them out by position; a table with fewer rows than batches has empty files.
+
+    With a seed the rows come in random order. As generated, rows with near keys are near each other.
+    """
     generated = folder / "generated"
-    _generate(scale, generated)
+    _generate(scale, generated, tuple(columns_by_table))
     rows_by_table = {}
-    for table, join_columns in JOIN_COLUMNS_BY_TABLE.items():
-        rows = pq.read_table(generated / f"{table}.parquet")
+    for table, columns in columns_by_table.items():
+        rows = pq.read_table(generated / f"{table}.parquet", columns=columns)
+        join_columns = JOIN_COLUMNS_BY_TABLE[table]
         rows = rows.cast(pa.schema([(f.name, _stored_type(f, join_columns)) for f in rows.schema]))
+        if seed is not None:
+            rows = rows.take(np.random.default_rng(seed).permutation(rows.num_rows))
         rows_by_table[table] = rows.num_rows
-        (folder / table).mkdir()
-        for number in range(batch_count):
-            lower, upper = (rows.num_rows * n // batch_count for n in (number, number + 1))
-            path = folder / table / _file_name(number)
-            pq.write_table(rows.slice(lower, upper - lower), path)
-            os.utime(path, (FILE_TIME_START_S + number, FILE_TIME_START_S + number))
+        edges = [rows.num_rows * number // batch_count for number in range(batch_count + 1)]
+        write_files(folder / table, (rows.slice(lower, upper - lower) for lower, upper in pairwise(edges)))
     shutil.rmtree(generated)
     return TpchFiles(folder, batch_count, rows_by_table)
 
@@ -120,17 +131,14 @@ def _stored_type(field: pa.Field, join_columns: tuple[str, ...]) -> pa.DataType:
     return pa.string() if field.type == pa.string_view() else field.type
 
 
-def _generate(scale: float, folder: Path) -> None:
+def _generate(scale: float, folder: Path, tables: tuple[str, ...]) -> None:
     beside = Path(sys.executable).parent / "tpchgen-cli"
     program = str(beside) if beside.exists() else shutil.which("tpchgen-cli")
     if program is None:
         raise BenchError("TPC-H's tables need tpchgen-cli", hint="run: pip install 'dovetail[bench]'")
     folder.mkdir(parents=True)
     command = [program, "parquet", "--scale-factor", str(scale), "--output-dir", str(folder), "--quiet"]
+    command += ["--tables", ",".join(tables)]
     run = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own arguments
     if run.returncode:
         raise BenchError("tpchgen-cli failed", where=run.stderr.strip()[:500])
-
-
-def _file_name(number: int) -> str:
-    return f"part-{number:06d}.parquet"

@@ -8,8 +8,11 @@ by their hash.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+import pyarrow as pa
 
 PRIME = 2_147_483_647
 MULTIPLIERS = (1_000_003, 998_244_353, 1_103_515_245, 1_234_567_891, 1_566_083_941)
@@ -65,3 +68,20 @@ def unequal_queries(expected: Mapping[str, Answer], observed: Mapping[str, Answe
     """Names of the queries whose answers differ or are missing on one side."""
     names = expected.keys() | observed.keys()
     return sorted(name for name in names if expected.get(name) != observed.get(name))
+
+
+def same_rows(expected: pa.Table, observed: pa.Table) -> bool:
+    """The same rows however often each, whatever the columns' names; numbers are equal by value, not by type.
+
+    >>> same_rows(pa.table({"n": [5]}), pa.table({"total": pa.array([5]).cast(pa.decimal128(38, 2))}))
+    True
+    """
+    return _row_counts(expected) == _row_counts(observed)
+
+
+def _row_counts(table: pa.Table) -> Counter[tuple[object, ...]]:
+    columns = [
+        column.cast(pa.timestamp("us")).cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
+        for column in table.columns
+    ]
+    return Counter(zip(*(column.to_pylist() for column in columns), strict=True))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -88,12 +89,18 @@ class StreamFiles:
 
 def write_workload(workload: Workload, folder: Path) -> StreamFiles:
     for stream_idx, stream in enumerate(workload.streams):
-        (folder / stream).mkdir(parents=True)
-        for file_number in range(workload.file_count):
-            path = folder / stream / file_name(file_number)
-            pq.write_table(_rows_of_file(workload, stream_idx, file_number), path)
-            os.utime(path, (FILE_TIME_START_S + file_number, FILE_TIME_START_S + file_number))
+        tables = (_rows_of_file(workload, stream_idx, number) for number in range(workload.file_count))
+        write_files(folder / stream, tables)
     return StreamFiles(workload, folder)
+
+
+def write_files(folder: Path, tables: Iterable[pa.Table]) -> None:
+    """A file per table, each younger than the one before: Spark's file source takes them in this order."""
+    folder.mkdir(parents=True)
+    for number, table in enumerate(tables):
+        path = folder / file_name(number)
+        pq.write_table(table, path)
+        os.utime(path, (FILE_TIME_START_S + number, FILE_TIME_START_S + number))
 
 
 def file_name(file_number: int) -> str:

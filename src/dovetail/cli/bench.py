@@ -12,7 +12,10 @@ from rich.console import Console
 
 from dovetail.cli.errors import show_errors
 
-SUITES_TEXT = "single, queries, window, multiway, smallest, ilp, adaptive, tpch-multi, materialize, adhoc or skew."
+SUITES_TEXT = (
+    "single, queries, window, multiway, smallest, ilp, adaptive, tpch-multi, materialize, adhoc, skew, theta or "
+    "aggregates."
+)
 
 
 @show_errors

@@ -28,6 +28,7 @@ from dovetail.engine.registry import QueryRecord, QueryState
 from dovetail.engine.state import EngineState
 from dovetail.optimizer.derive_stores import growing_streams
 from dovetail.optimizer.live_query import LiveQuery
+from dovetail.query.join_kind import JoinKind
 from dovetail.query.join_query import JoinQuery
 from dovetail.store.commit import OnStep, no_step
 from dovetail.store.layout import BACKFILLS, backfill_dir, result_file
@@ -66,6 +67,11 @@ class Backfills:
 
     def check(self, state: EngineState, name: str, query: JoinQuery) -> None:
         """Raise QueryError where a backfill of a query created now could not begin, or never end."""
+        if query.kind is not JoinKind.INNER:
+            raise QueryError(
+                f"query {name!r} is a {query.kind.value} join and cannot be backfilled",
+                hint="create it without backfill: it answers what is decided from its first batch on",
+            )
         try:
             self._history.check({relation.stream for relation in query.relations})
         except HistoryError as error:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dovetail.core.errors import QueryError, SessionError
 from dovetail.engine.options import BICLIQUE, MATRIX
 from dovetail.optimizer.live_query import store_of
+from dovetail.query.join_kind import JoinKind
 from dovetail.query.join_query import JoinQuery
 from dovetail.store.bucket_file import BucketMeta
 
@@ -32,9 +33,11 @@ def check_checkpoint(layout: str, partitions: int, buckets: Iterable[BucketMeta]
 def check_query(query: JoinQuery, others: Iterable[JoinQuery], buckets: Iterable[BucketMeta]) -> None:
     """A matrix has two sides, and every row lies where its side says."""
     pair = {store_of(relation) for relation in query.relations}
-    if len(query.relations) != 2 or len(pair) != 2 or query.aggregation is not None:
+    is_plain = query.aggregation is None and query.kind is JoinKind.INNER
+    if len(query.relations) != 2 or len(pair) != 2 or not is_plain:
         raise QueryError(
-            "a join-matrix joins rows of two different streams, without groups or aggregates, and this query does more",
+            "a join-matrix answers pairs of rows of two different streams, without groups or aggregates, and no rows"
+            " without a partner; this query does more",
             hint=_HINT,
         )
     known = {store_of(relation) for other in others for relation in other.relations} | {meta.store for meta in buckets}

@@ -247,13 +247,14 @@ class ControlPlane:
         if change.action is Action.SET:
             options = QueryOptions.from_json(change.options)
             return [replace(known(change.query), options=options, changed_batch=batch)]
+        compiled = self.compiled(state, change.query)
         since = complete_from(
-            LiveQuery(change.query, change.name, self.compiled(state, change.query)),
+            LiveQuery(change.query, change.name, compiled),
             batch,
             self.streams,
             state.histories,
             state.buckets,
-            state.watermark_us_by_stream(self.streams),
+            watermarks_of_new(compiled, state, self.streams),
             state.first_batch_by_stream,
         )
         created = replace(
@@ -262,6 +263,11 @@ class ControlPlane:
         if not change.replaces:
             return [created]
         return [replace(known(change.replaces), state=QueryState.DROPPED, dropped_batch=batch), created]
+
+
+def watermarks_of_new(query: JoinQuery, state: EngineState, streams: Mapping[str, Stream]) -> dict[str, int]:
+    """What is below these is gone for a new query; one that decides rows begins where the last batch left off."""
+    return dict(state.decided_us_by_stream) if query.lone_aliases else state.watermark_us_by_stream(streams)
 
 
 def _declaration(spec: StreamSpec, request: str) -> Change:

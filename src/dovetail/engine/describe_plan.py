@@ -116,8 +116,9 @@ class PlanDescriber:
                     self.names(tree.legs),
                     self.maintained(tree.legs),
                     tuple(self.step(node, (tree.start,)) for node in tree.children),
+                    rows,
                 )
-                for tree in plan.trees
+                for rows, tree in plan.asked_trees
             ),
             cost=self.cost(),
             last_change=_change(changes[-1]) if changes else None,
@@ -159,7 +160,7 @@ class PlanDescriber:
             for use in kept.uses
             if kept.intermediate.id == store
         }
-        used |= {leg.query for tree in self.plan.trees if tree.start == store for leg in tree.legs}
+        used |= {leg.query for asked, leg in self.plan.asked_legs() if asked == store}
         return tuple(self._taker_names.of(used & self.live_by_id.keys()))
 
     def _rows(self, store: StorePlan) -> RowFigures:

@@ -11,6 +11,7 @@ from dovetail.engine.explain_records import PathExplained, QueryExplained, Share
 from dovetail.engine.registry import QueryRecord
 from dovetail.optimizer.live_query import LiveQuery, store_of
 from dovetail.plan.probe_tree import ProbeNode
+from dovetail.query.expression import Expression
 from dovetail.query.growing_groups import growing_groups
 
 NOT_CREATED = "not created"
@@ -52,25 +53,29 @@ def _described(record: QueryRecord, state: str, plan: PlanDescriber) -> QueryExp
 
 
 def _stores(plan: PlanDescriber, live: LiveQuery, name: str) -> Iterator[SharedStore]:
-    for tree in plan.plan.trees:
-        selections = dict.fromkeys(leg.selection for leg in tree.legs if leg.query == live.id)
-        if selections:
-            store = plan.store(plan.plan.store(tree.start), selections)
-            yield SharedStore(store, _others(store.queries, name))
+    selections: dict[str, dict[Expression, None]] = {}
+    for asked, leg in plan.plan.asked_legs():
+        if leg.query == live.id:
+            selections.setdefault(asked, {})[leg.selection] = None
+    for store_id in sorted(selections):
+        store = plan.store(plan.plan.store(store_id), selections[store_id])
+        yield SharedStore(store, _others(store.queries, name))
 
 
 def _paths(plan: PlanDescriber, live: LiveQuery, name: str) -> Iterator[PathExplained]:
     for number, relation in enumerate(live.query.relations):
         store = store_of(relation)
-        (tree,) = (tree for tree in plan.plan.trees if tree.start == store)
-        steps: list[SharedStep] = []
-        path: tuple[str, ...] = (store,)
-        for node in _nodes_of(tree.children, live.id, number):
-            cost = plan.priced.cost_of(node)
-            step = plan.step(node, path, is_followed=False)
-            steps.append(SharedStep(step, _others(step.queries, name), cost.share_s * 1e3))
-            path = (*path, node.step.target)
-        yield PathExplained(relation.alias, store, tuple(steps))
+        for rows, tree in plan.plan.asked_trees:
+            if tree.start != store or not any((leg.query, leg.start) == (live.id, number) for leg in tree.legs):
+                continue
+            steps: list[SharedStep] = []
+            path: tuple[str, ...] = (store,)
+            for node in _nodes_of(tree.children, live.id, number):
+                cost = plan.priced.cost_of(node)
+                step = plan.step(node, path, is_followed=False)
+                steps.append(SharedStep(step, _others(step.queries, name), cost.share_s * 1e3))
+                path = (*path, node.step.target)
+            yield PathExplained(relation.alias, store, tuple(steps), rows)
 
 
 def _nodes_of(nodes: Iterable[ProbeNode], query: str, start: int) -> Iterator[ProbeNode]:

@@ -508,6 +508,7 @@ class Engine:
                 before.buckets,
                 self._fill_policy.budget_rows(self.statistics, self.streams),
             ),
+            decided_before_us=tuple(before.decided_us_by_stream.items()),
             limits=batch_limits(
                 before.registry.running, planned.decisions.intermediates, self.options, planned.plan.groups
             ),
@@ -617,6 +618,7 @@ def read_messages(messages: list[Message]) -> tuple[TaskReport, list[BucketMeta]
     for message in messages:
         if message.kind in (Kind.BUCKET, Kind.STORED):
             buckets.append(BucketMeta.from_json(json.loads(message.payload)))
+        if message.kind is not Kind.REPORT:
             continue
         report = TaskReport.from_bytes(message.payload)
         whole.streams += report.streams

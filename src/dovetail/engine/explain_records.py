@@ -146,10 +146,13 @@ class StepExplained:
 
 @dataclass(frozen=True)
 class ProbeExplained:
+    """`rows` of the store `start` take the steps: new ones, or others that are asked for their partners."""
+
     start: str
     queries: tuple[str, ...]
     maintains: tuple[str, ...]
     steps: tuple[StepExplained, ...]
+    rows: str = "new"
 
 
 @dataclass(frozen=True)
@@ -244,11 +247,12 @@ class SharedStep:
 
 @dataclass(frozen=True)
 class PathExplained:
-    """How new rows of the relation `start` of the query find their partners."""
+    """How rows of the relation `start` of the query, new ones mostly, find their partners."""
 
     start: str
     store: str
     steps: tuple[SharedStep, ...]
+    rows: str = "new"
 
 
 @dataclass(frozen=True)

@@ -146,7 +146,7 @@ def _partitioning(partitioning: PartitioningExplained) -> str:
 
 
 def _probe(probe: ProbeExplained) -> TextTree:
-    return TextTree(f"new {probe.start} ({_takers(probe)})", tuple(map(_step, probe.steps)))
+    return TextTree(f"{probe.rows} {probe.start} ({_takers(probe)})", tuple(map(_step, probe.steps)))
 
 
 def _step(step: StepExplained) -> TextTree:
@@ -186,7 +186,7 @@ def _path(path: PathExplained) -> TextTree:
         figures = f"{_step_figures(step.step)}, the query's share {_ms(step.share_ms)}"
         below = (TextTree(_shared_step(step), (TextTree(figures), *below)),)
     name = path.start if path.start == path.store else f"{path.start}, from {path.store}"
-    return TextTree(f"new {name}", below)
+    return TextTree(f"{path.rows} {name}", below)
 
 
 def _shared_step(shared: SharedStep) -> str:

@@ -19,7 +19,8 @@ from dovetail.plan.fill import FillChunk
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.plan.store_plan import StorePlan
 from dovetail.query.stream import Stream
-from dovetail.runtime.report import STATISTICS, StreamCount, TaskReport
+from dovetail.runtime.report import STATISTICS, TaskReport, newest_times
+from dovetail.runtime.watermarks import moved_watermarks
 from dovetail.store.bucket_file import BucketMeta
 from dovetail.store.commit import Draft
 
@@ -44,8 +45,11 @@ def finish_batch(
     failed = stopped | broken
     results = tuple(result for result in report.results if result.query not in failed)
     registry = _with_results(before.registry, results_rows(results), failed, before.batch)
-    times = carry_along(_max_times(before.max_time_us_by_stream, report.streams), idle, streams)
-    state = replace(before, registry=registry, max_time_us_by_stream=times)
+    newest = newest_times(report.streams)
+    times = carry_along(_max_times(before.max_time_us_by_stream, newest), idle, streams)
+    earlier = (before.decided_us_by_stream, before.watermark_us_by_stream(streams))
+    decided = moved_watermarks(earlier, streams.values(), newest)
+    state = replace(before, registry=registry, max_time_us_by_stream=times, decided_us_by_stream=decided)
     buckets = _merged(before.buckets, written, report)
     lost = _lost_intermediates(plan, set(failed))
     closed = closed_windows(before, plan.groups, streams, report.streams)
@@ -112,12 +116,8 @@ def _without_steps(report: TaskReport, nodes: set[str]) -> TaskReport:
     return replace(report, steps=[count for count in report.steps if count.node not in nodes]) if nodes else report
 
 
-def _max_times(before: Mapping[str, int], counts: list[StreamCount]) -> dict[str, int]:
-    times = dict(before)
-    for count in counts:
-        if count.max_time_us is not None:
-            times[count.stream] = max(count.max_time_us, times.get(count.stream, count.max_time_us))
-    return times
+def _max_times(before: Mapping[str, int], newest: Mapping[str, int]) -> dict[str, int]:
+    return {**before, **{stream: max(time_us, before.get(stream, time_us)) for stream, time_us in newest.items()}}
 
 
 def _merged(earlier: tuple[BucketMeta, ...], written: list[BucketMeta], report: TaskReport) -> list[BucketMeta]:
@@ -145,13 +145,16 @@ def _keep_and_expire(
     `broken` queries failed on some row; `lost` stores lack rows of this batch.
     """
     watermarks = state.watermark_us_by_stream(streams)
+    deciding = plan.deciding_stores
     kept: list[BucketMeta] = []
     dead: list[BucketMeta] = []
     histories: dict[str, StoreHistory] = {}
     planned = [store for store in plan.stores if store.id not in lost]
     for store in planned:
         own = [meta for meta in buckets if meta.store == store.id]
-        gone = [meta for meta in own if store.retention.is_dead(meta.max_time_us, watermarks)]
+        # Rows stay until they are decided, so by no watermark that the tasks have not seen.
+        passed = dict(state.decided_us_by_stream) if store.id in deciding else watermarks
+        gone = [meta for meta in own if store.retention.is_dead(meta.max_time_us, passed)]
         living = [meta for meta in own if meta not in gone]
         kept += living
         dead += gone

@@ -96,9 +96,10 @@ def _stream_entries(
 
 
 def _store_entries(state: EngineState, plan: SharedPlan, names: NamesOfTakers) -> list[dict[str, Any]]:
-    users: dict[str, set[str]] = {}
-    for tree in plan.trees:
-        users.setdefault(tree.start, set()).update(names.of(leg.query for leg in tree.legs))
+    users_by_store: dict[str, list[str]] = {}
+    for store_id, leg in plan.asked_legs():
+        users_by_store.setdefault(store_id, []).append(leg.query)
+    users = {store_id: set(names.of(queries)) for store_id, queries in users_by_store.items()}
     entries = []
     for store in plan.stores:
         buckets = [meta for meta in state.buckets if meta.store == store.id]

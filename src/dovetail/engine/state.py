@@ -24,9 +24,10 @@ class EngineState:
 
     `kept_from` says of every intermediate from which batch on it joins its members' rows, `fills` which of them are
     being filled and how far. `closed_us_by_group` says of every aggregation with windows up to which time these are
-    closed and answered. `declared` are the streams that Dovetail opens itself; `first_batch_by_stream` says of
-    streams that came later since when they are there. `observed` is not part of what a batch is a function of: it
-    decides no answer, only which plans come to mind later.
+    closed and answered. `decided_us_by_stream` are the watermarks by which the last batch's tasks decided rows of outer
+    and anti joins: what the driver learns after them counts in the next batch. `declared` are the streams that Dovetail
+    opens itself; `first_batch_by_stream` says of streams that came later since when they are there. `observed` is not
+    part of what a batch is a function of: it decides no answer, only which plans come to mind later.
     """
 
     batch: int = NO_BATCH
@@ -41,6 +42,7 @@ class EngineState:
     first_batch_by_stream: Mapping[str, int] = field(default_factory=dict)
     kept_from: Mapping[str, int] = field(default_factory=dict)
     fills: Mapping[str, Fill] = field(default_factory=dict)
+    decided_us_by_stream: Mapping[str, int] = field(default_factory=dict)
     closed_us_by_group: Mapping[str, int] = field(default_factory=dict)
     observed: ObservedStats = field(default_factory=ObservedStats, compare=False)
 
@@ -64,6 +66,7 @@ class EngineState:
             "first_batch_by_stream": dict(self.first_batch_by_stream),
             "kept_from": dict(self.kept_from),
             "fills": {store: fill.to_json() for store, fill in self.fills.items()},
+            "decided_us_by_stream": dict(self.decided_us_by_stream),
             "closed_us_by_group": dict(self.closed_us_by_group),
             "observed": self.observed.to_json(),
         }
@@ -87,6 +90,8 @@ class EngineState:
             kept_from=engine["kept_from"],
             # Checkpoints from before there were fills have none under way.
             fills={store: Fill.from_json(record) for store, record in engine.get("fills", {}).items()},
+            # Checkpoints from before there were outer joins have decided nothing.
+            decided_us_by_stream=engine.get("decided_us_by_stream", {}),
             # Checkpoints from before there were aggregations have none.
             closed_us_by_group=engine.get("closed_us_by_group", {}),
             observed=ObservedStats.from_json(engine["observed"]),

@@ -204,7 +204,7 @@ class GroupBinder(ExpressionBinder):
         if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
             raise refuse("GROUP BY *", self.source.where(written), "name the columns")
         key = self.joined.bind(node)
-        if isinstance(key, Literal):
+        if isinstance(key, Literal) and node.find(exp.Column) is None:
             raise refuse("GROUP BY a constant", self.source.where(written), "leave it out")
         if not self.keys.add(key):
             hint = "group by its start, or by its parts"

@@ -149,6 +149,13 @@ def scope_of(relation: BoundRelation, source: SourceText) -> Scope:
     return Scope((relation,), source, relation.columns)
 
 
+def scope_in_subquery(outer: Scope, relation: BoundRelation, where: str) -> Scope:
+    """What a subquery over `relation` may speak of: names without a relation find its own columns first."""
+    own = {column.name.lower() for column in relation.columns}
+    others = tuple(column for column in outer.shown if column.name.lower() not in own)
+    return replace(outer.with_relation(relation, where), shown=(*relation.columns, *others))
+
+
 def find_stream(node: exp.Table, streams: Mapping[str, Stream], source: SourceText) -> Stream:
     name = node.name
     matches = [stream for key, stream in streams.items() if key.lower() == name.lower()]

@@ -21,12 +21,20 @@ def with_closing_window(query: JoinQuery, scope: Scope, where: str, *, is_distin
         _check_closes(query, aggregation.window.time.relation, where)
         return query
     starts = _window_starts(aggregation, scope)
-    closing = [key for key, alias in starts.items() if alias is not None and not _unbounded(query, alias)]
+    padded = query.padded_aliases
+    usable = {key: alias for key, alias in starts.items() if alias is not None and alias not in padded}
+    closing = [key for key, alias in usable.items() if not _unbounded(query, alias)]
     if closing:
         return replace(query, aggregation=replace(aggregation, window_key=closing[0]))
     if is_distinct or not starts:
         return query
     for alias in starts.values():
+        if alias in padded:
+            raise UnsupportedSql(
+                f"GROUP BY a window of {alias}, which is NULL where an outer join finds no partner, so it never closes",
+                where=where,
+                hint="group by a window of the other relation",
+            )
         if alias is not None:
             _check_closes(query, alias, where)
     raise UnsupportedSql(

@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from sqlglot import exp
 
 from dovetail.frontend.bind_expressions import ExpressionBinder, compare_expressions
 from dovetail.frontend.bind_groups import GroupBinder, distinct_rows, is_aggregation
-from dovetail.frontend.bind_names import BoundRelation, Scope, scope_of
+from dovetail.frontend.bind_names import BoundRelation, Scope, scope_in_subquery, scope_of
 from dovetail.frontend.bind_relations import RelationBinder, select_item
 from dovetail.frontend.closing_windows import with_closing_window
+from dovetail.frontend.outer_joins import (
+    JoinForm,
+    SubqueryJoin,
+    check_alone,
+    check_using,
+    conjunct_nodes,
+    kind_of_join,
+    left_scope,
+    padded_scope,
+    subquery_join,
+)
 from dovetail.frontend.parse_sql import WITHIN_KEY, parse_sql
 from dovetail.frontend.source_text import SourceText
 from dovetail.frontend.to_join_query import check_relation_count, to_join_query
-from dovetail.frontend.unsupported import HINT_BY_JOIN, refuse, refuse_leftovers
+from dovetail.frontend.unsupported import refuse, refuse_leftovers
 from dovetail.query.aggregation import Aggregation
 from dovetail.query.expression import Call, Expression, conjuncts_of
+from dovetail.query.join_kind import JoinKind
 from dovetail.query.join_query import JoinQuery, OutputColumn
 from dovetail.query.stream import Stream
 from dovetail.query.types import TIMESTAMP_NTZ, WINDOW
@@ -48,6 +61,11 @@ class _QueryReader:
         self.relations = RelationBinder(streams, source, timezone)
         self.scope = Scope((), source)
         self.conditions: list[Expression] = []
+        self.kind = JoinKind.INNER
+        self.kind_place = source.where(0)
+        self.where: list[Expression] = []
+        self.hidden: tuple[BoundRelation, ...] = ()
+        """Relations that no name in SELECT or WHERE speaks of: the right ones of semi and anti joins."""
 
     def read(self, select: exp.Select) -> JoinQuery:
         from_clause = select.args.get("from_")
@@ -59,16 +77,22 @@ class _QueryReader:
         self._add_relation(from_clause.this)
         for join in joins:
             self._join(join)
-        check_relation_count(len(self.scope.relations), from_clause, self.source)
         where = select.args.get("where")
         if where is not None:
             refuse_leftovers(where, ("this",), self.source)
-            self._add_condition(where.this)
+            self._read_where(where.this)
+        check_relation_count(self._relation_count, from_clause, self.source)
         output, aggregation = self._output(select)
         within_us = select.meta.get(WITHIN_KEY)
         self._refuse_lonely_within(within_us)
         query = to_join_query(
-            self.scope, self.conditions, output, aggregation, within_us=within_us, timezone=self.timezone
+            replace(self.scope, relations=(*self.scope.relations, *self.hidden)),
+            self.conditions,
+            output,
+            aggregation,
+            within_us=within_us,
+            timezone=self.timezone,
+            form=JoinForm(self.kind, self.kind_place, tuple(self.where)),
         )
         place = select.args.get("group") or select
         is_distinct = select.args.get("distinct") is not None
@@ -112,7 +136,7 @@ class _QueryReader:
 
     def _refuse_lonely_within(self, within_us: int | None) -> None:
         is_used = within_us is not None or any(relation.within_us is not None for relation in self.scope.relations)
-        if is_used and len(self.scope.relations) == 1:
+        if is_used and self._relation_count == 1:
             raise refuse("WITHIN over one relation", self.source.where(0), "leave it out: it compares two relations")
 
     def _add_relation(self, node: exp.Expr) -> None:
@@ -126,18 +150,30 @@ class _QueryReader:
 
     def _join(self, join: exp.Join) -> None:
         refuse_leftovers(join, _JOIN_PARTS, self.source)
-        for key in ("kind", "side", "method"):
-            word = str(join.args.get(key) or "").upper()
-            if word not in ("", "INNER", "CROSS"):
-                name, hint = HINT_BY_JOIN.get(word, (f"{word} JOIN", "use JOIN ... ON"))
-                raise refuse(name, self.source.where(join), hint)
+        kind = kind_of_join(join, self.source)
+        self._take_kind(kind, join)
         names = join.args.get("using") or []
+        left = self.scope
         if names:
+            check_using(kind, join, self.source)
             self._join_using(join.this, names)
         else:
             self._add_relation(join.this)
         if join.args.get("on") is not None:
             self._add_condition(join.args["on"])
+        if kind.answers_pairs:
+            self.scope = padded_scope(self.scope, kind)
+        else:
+            self.hidden, self.scope = self.scope.relations[-1:], left_scope(left, self.scope)
+
+    def _take_kind(self, kind: JoinKind, node: exp.Expr) -> None:
+        is_taken = self.kind is not JoinKind.INNER
+        check_alone(self.kind if is_taken else kind, self._relation_count, node, self.source)
+        self.kind, self.kind_place = kind, self.source.where(node)
+
+    @property
+    def _relation_count(self) -> int:
+        return len(self.scope.relations) + len(self.hidden)
 
     def _join_using(self, node: exp.Expr, identifiers: list[exp.Expr]) -> None:
         """`USING (k)`: equal columns, shown once, as the one on the left."""
@@ -152,9 +188,45 @@ class _QueryReader:
         self.scope = self.scope.with_relation_using(relation, names, self.source.where(node))
 
     def _add_condition(self, node: exp.Expr) -> None:
-        # ON sees only the relations up to its join, WHERE sees all.
+        # ON sees only the relations up to its join.
         binder = ExpressionBinder(self.scope, self.timezone)
         self.conditions.extend(conjuncts_of(binder.bind_condition(node)))
+
+    def _read_where(self, node: exp.Expr) -> None:
+        for part in conjunct_nodes(node):
+            found = subquery_join(part, self.source)
+            if found is not None:
+                self._join_subquery(found, part)
+            else:
+                binder = ExpressionBinder(self.scope, self.timezone)
+                self.where.extend(conjuncts_of(binder.bind_condition(part)))
+
+    def _join_subquery(self, found: SubqueryJoin, node: exp.Expr) -> None:
+        self._take_kind(found.kind, node)
+        relation = self._bind_relation(found.select.args["from_"].this)
+        inner = scope_in_subquery(self.scope, relation, self.source.where(node))
+        binder = ExpressionBinder(inner, self.timezone)
+        values = [value for item in found.select.expressions for value in _values(item, binder)]
+        if found.operand is not None:
+            if len(values) != 1:
+                hint = "select one column in the subquery"
+                raise refuse(f"IN with {len(values)} columns", self.source.where(node), hint)
+            operand = ExpressionBinder(self.scope, self.timezone).bind(found.operand)
+            condition = compare_expressions(binder, node, "eq", operand, values[0])
+            self.conditions.extend(conjuncts_of(condition))
+        where = found.select.args.get("where")
+        if where is not None:
+            refuse_leftovers(where, ("this",), self.source)
+            self.conditions.extend(conjuncts_of(binder.bind_condition(where.this)))
+        self.hidden = (relation,)
+
+
+def _values(item: exp.Expr, binder: ExpressionBinder) -> list[Expression]:
+    """What an item of a subquery's SELECT stands for; nobody asks for its name."""
+    is_star = isinstance(item.this if isinstance(item, exp.Column) else item, exp.Star)
+    if is_star or isinstance(item, exp.Alias):
+        return [column.expression for column in select_item(item, binder)]
+    return [binder.bind(item)]
 
 
 def _kind_of(expression: Expression) -> str:

@@ -11,10 +11,12 @@ from sqlglot import exp
 
 from dovetail.core.errors import CrossProduct, QueryError, SqlError, UnsupportedSql
 from dovetail.frontend.bind_names import BoundRelation, Scope
+from dovetail.frontend.outer_joins import JoinForm, check_decided
 from dovetail.frontend.source_text import SourceText
 from dovetail.frontend.time_bounds import DAY_US, has_calendar_days, time_bounds_of
 from dovetail.query.aggregation import Aggregation
 from dovetail.query.expression import TRUE, Call, Column, Expression, all_of, conjuncts_of, relations_of
+from dovetail.query.join_kind import JoinKind
 from dovetail.query.join_query import (
     MAX_RELATIONS,
     WINDOW_START,
@@ -47,18 +49,27 @@ def to_join_query(
     *,
     within_us: int | None,
     timezone: str,
+    form: JoinForm,
 ) -> JoinQuery:
     source = scope.source
     event_time_by_alias = {relation.alias: _event_time(relation) for relation in scope.relations}
     sorted_conditions = _Conditions({r.alias: list(conjuncts_of(r.selection)) for r in scope.relations})
-    for condition in conditions:
+    aliases = list(sorted_conditions.selections_by_alias)
+    for condition in conditions if form.kind is not JoinKind.INNER else (*conditions, *form.where):
+        if form.is_about_partners(condition, aliases):
+            sorted_conditions.residuals.append(condition)
+            continue
         is_exact = not (has_offset(timezone) and has_calendar_days(condition))
         _sort_condition(condition, event_time_by_alias, sorted_conditions, is_exact=is_exact)
+    selected = form.selected(aliases)
+    if selected is not None:
+        sorted_conditions.selections_by_alias[selected[0]] += selected[1]
     bounds = [
         *sorted_conditions.time_bounds,
         *_window_bounds(scope.relations, sorted_conditions.equalities, event_time_by_alias),
         *_within_bounds(scope.relations, within_us, source),
     ]
+    check_decided(form, event_time_by_alias, bounds)
     relations = tuple(
         Relation(
             relation.alias,
@@ -76,12 +87,14 @@ def to_join_query(
             output=tuple(output),
             time_bounds=_tightest(bounds),
             residuals=tuple(_unique(sorted_conditions.residuals)),
+            kind=form.kind,
+            where=form.answered_where(aliases),
             aggregation=aggregation,
         )
     except CrossProduct as error:
         raise CrossProduct(error.what, where=source.where(0), hint=error.hint) from None
     except QueryError as error:
-        raise SqlError(error.what, where=source.where(0), hint=error.hint) from None
+        raise SqlError(error.what, where=form.place, hint=error.hint) from None
 
 
 def check_relation_count(count: int, node: exp.Expr, source: SourceText) -> None:

@@ -51,18 +51,13 @@ HINT_BY_CLAUSE: dict[str, tuple[str, str]] = {
     "version": ("a time travel clause", "a stream has no versions: leave it out"),
     "db": ("a database name", "write the stream's name alone"),
     "catalog": ("a catalog name", "write the stream's name alone"),
-    "query": ("a subquery in a predicate", "join the subquery's stream instead"),
+    "query": ("IN with a subquery in a larger expression", "make it one of the conditions that AND connects in WHERE"),
     "match_condition": ("MATCH_CONDITION", "write the condition in ON"),
     "operation": ("an operation after the query", STATEMENT_HINT),
 }
 
 HINT_BY_JOIN: dict[str, tuple[str, str]] = {
-    "LEFT": ("LEFT JOIN", "use JOIN: an outer row would have to be taken back when a partner arrives later"),
-    "RIGHT": ("RIGHT JOIN", "use JOIN: an outer row would have to be taken back when a partner arrives later"),
-    "FULL": ("FULL JOIN", "use JOIN: an outer row would have to be taken back when a partner arrives later"),
-    "OUTER": ("OUTER JOIN", "use JOIN: an outer row would have to be taken back when a partner arrives later"),
-    "SEMI": ("SEMI JOIN", "use JOIN and remove duplicates where the answers are read"),
-    "ANTI": ("ANTI JOIN", "use JOIN: absence of a partner is not known while rows still arrive"),
+    "OUTER": ("OUTER JOIN", "write LEFT, RIGHT or FULL JOIN"),
     "NATURAL": ("NATURAL JOIN", "use JOIN ... USING (column, ...)"),
     "ASOF": ("ASOF JOIN", "use JOIN with a time condition"),
 }
@@ -75,7 +70,7 @@ HINT_BY_NODE: dict[type[exp.Expr], tuple[str, str]] = {
     exp.Window: ("a window function (OVER)", "join the stream with itself under a time condition"),
     exp.Subquery: ("a subquery in an expression", "join the subquery's stream instead"),
     exp.Select: ("a subquery in an expression", "join the subquery's stream instead"),
-    exp.Exists: ("EXISTS", "use JOIN on the subquery's stream"),
+    exp.Exists: ("EXISTS in a larger expression", "make it one of the conditions that AND connects in WHERE"),
     exp.Any: ("ANY", "write the conditions with OR"),
     exp.All: ("ALL", "write the conditions with AND"),
     exp.Star: ("* inside an expression", "name the column"),

@@ -156,7 +156,9 @@ def _struct_kernel(call: Call) -> Kernel:
         wanted = arrow_type(call.type, rows.timezone)
         fields = [as_array(field(rows), rows.length) for field in kernels]
         names = [wanted.field(position).name for position in range(wanted.num_fields)]
-        return pa.StructArray.from_arrays(fields, names=names)
+        # Every window has a start; a row that an outer join pads has no window.
+        missing = fields[0].is_null() if fields[0].null_count else None
+        return pa.StructArray.from_arrays(fields, names=names, mask=missing)
 
     return kernel
 

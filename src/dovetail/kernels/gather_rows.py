@@ -20,6 +20,8 @@ from dovetail.kernels.pointers import load8, load32, load64
 U64 = npt.NDArray[np.uint64]
 ROW_BITS = 32
 _ROW_MASK = np.uint64((1 << ROW_BITS) - 1)
+ABSENT = np.uint64((1 << 64) - 1)
+"""The reference of a row that is not there: no bucket has so high an ordinal."""
 
 
 def make_refs(bucket_ordinal: int, rows: npt.NDArray[Any]) -> U64:

@@ -30,6 +30,7 @@ from dovetail.plan.group_plan import (
 from dovetail.query.aggregation import Aggregate, AggregateFunction, Aggregation, key_column
 from dovetail.query.closing import uppers_from
 from dovetail.query.expression import TRUE, Column, Expression, rename_relations
+from dovetail.query.join_kind import JoinKind
 from dovetail.query.join_query import Equality, JoinQuery, OutputColumn, Relation, TimeBound
 
 
@@ -92,6 +93,7 @@ def _form(live: LiveQuery) -> _Form:
         [f"{equality.a_side} = {equality.b_side}" for equality in query.equalities],
         [str(bound) for bound in query.time_bounds],
         [str(residual) for residual in query.residuals],
+        f"{query.kind.value} where {query.where}",
         [f"{key}:{key.type}" for key in aggregation.keys],
         str(pane and (pane.width_us, pane.offset_us, pane.is_start)),
         str(_window_time(aggregation)),
@@ -103,12 +105,15 @@ def _form(live: LiveQuery) -> _Form:
 
 
 def _renamed(query: JoinQuery) -> tuple[JoinQuery, dict[str, str]]:
-    """Relations as r0, r1 ... in an order that FROM has no say in, unless a stream is joined with itself."""
+    """Relations as r0, r1 ... in an order that FROM has no say in, unless a stream is joined with itself.
+
+    In outer, semi and anti joins the order says which side is which.
+    """
 
     def place(relation: Relation) -> tuple[str, str]:
         return store_of(relation), str(rename_relations(relation.selection, {relation.alias: ""}))
 
-    relations = sorted(query.relations, key=place)
+    relations = sorted(query.relations, key=place) if query.kind is JoinKind.INNER else list(query.relations)
     names = {relation.alias: f"r{number}" for number, relation in enumerate(relations)}
     equalities = {}
     for equality in query.equalities:
@@ -126,6 +131,8 @@ def _renamed(query: JoinQuery) -> tuple[JoinQuery, dict[str, str]]:
         output=(OutputColumn("", TRUE),),
         time_bounds=tuple(sorted(bounds, key=str)),
         residuals=tuple(residuals[text] for text in sorted(residuals)),
+        kind=query.kind,
+        where=rename_relations(query.where, names),
     )
     return renamed, names
 

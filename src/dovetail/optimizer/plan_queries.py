@@ -10,6 +10,7 @@ from dovetail.optimizer.derive_stores import IntermediateFolds, derive_stores
 from dovetail.optimizer.live_query import LiveQuery
 from dovetail.optimizer.materialize import Part, fold, maintaining_query
 from dovetail.optimizer.plan_fills import filling_query, plan_fill
+from dovetail.optimizer.plan_lone_rows import plan_lone_rows, plan_matched_rows
 from dovetail.optimizer.share_probe_prefixes import Folds, Orders, share_probe_prefixes, taken_orders
 from dovetail.plan.group_plan import GroupPlan
 from dovetail.plan.shared_plan import Placement, SharedPlan
@@ -30,26 +31,31 @@ def plan_queries(
 ) -> SharedPlan:
     """A pure function of its arguments: a replayed batch plans the same.
 
-    `groups` are those whose rows some of the queries join (see `plan_groups`).
-    `orders` are `orders_taken` for the same arguments, where somebody has them already.
+    `groups` are those whose rows some of the queries join (see `plan_groups`). `orders` are `orders_taken` for the same
+    arguments, where somebody has them already.
     """
     decisions = decisions or Decisions()
     stats = stats or StatsCatalog()
     forms = running_forms(queries, streams, decisions)
-    trees = share_probe_prefixes(forms.running, stats, forms.folds, orders or decisions.orders)
+    pairing = tuple(live for live in forms.running if live.query.kind.answers_pairs)
+    trees = share_probe_prefixes(pairing, stats, forms.folds, orders or decisions.orders)
     # Stores are indexed for what will probe them, too: an index is cheap on arrival and dear afterwards.
     is_later = bool(forms.later_folds)
-    later = share_probe_prefixes(forms.running, stats, forms.later_folds, decisions.orders) if is_later else ()
+    later = share_probe_prefixes(pairing, stats, forms.later_folds, decisions.orders) if is_later else ()
     maintaining = {live.into: live for live in forms.running if live.into is not None}
     filled = [(maintaining[kept.intermediate.id], kept.fill) for kept in decisions.intermediates if kept.fill]
     filling = tuple(filling_query(query) for query, _ in filled)
+    lone, matched = plan_lone_rows(forms.running), plan_matched_rows(forms.running)
+    telling = (*(each.tree for each in lone), *(tree for each in matched for tree in each.trees))
     return SharedPlan(
         epoch=epoch,
-        stores=derive_stores(forms.running, (*trees, *later), streams, forms.folds_by_store),
+        stores=derive_stores(forms.running, (*trees, *later, *telling), streams, forms.folds_by_store),
         trees=trees,
         placement=placement,
         complete_from_by_query=tuple((live.id, live.complete_from) for live in (*forms.running, *filling)),
         fills=tuple(plan_fill(query, source, stats, decisions.orders) for query, source in filled),
+        lone_rows=lone,
+        matched_rows=matched,
         groups=groups,
     )
 

@@ -10,7 +10,7 @@ predicates stay with each query's leg: the runtime matches under the loosest and
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from dovetail.optimizer.choose_probe_orders import choose_probe_order, edges_between
@@ -19,7 +19,7 @@ from dovetail.optimizer.live_query import LiveQuery, as_row, store_of
 from dovetail.plan.probe_tree import Emit, Leg, MemberBound, ProbeNode, ProbeStep, ProbeTree, member_name
 from dovetail.plan.store_plan import ROW, IndexPlan
 from dovetail.plan.visibility import visibility
-from dovetail.query.expression import Column, Expression, relations_of, rename_relations, transform
+from dovetail.query.expression import Column, Expression, conjuncts_of, relations_of, rename_relations, transform
 from dovetail.query.join_query import OutputColumn
 from dovetail.stats.catalog import StatsCatalog
 
@@ -177,7 +177,7 @@ def _search(live: LiveQuery, joined: tuple[str, ...], alias: str) -> StepSearch:
         residuals = [
             rename_relations(residual, names)
             for residual in live.query.residuals
-            if alias in relations_of(residual) and relations_of(residual) <= members
+            if alias in relations_of(residual) and relations_of(residual) <= members and len(relations_of(residual)) > 1
         ]
         return choose_search(
             residuals,
@@ -203,9 +203,19 @@ def _leg(live: LiveQuery, order: tuple[str, ...], position: int, start_number: i
         start_number,
         live.selection_and_text(alias)[1],
         tuple(bounds),
-        tuple(transform(residual, lambda column: _of_member(column, position)) for residual in search.residuals),
+        (
+            *(transform(residual, lambda column: _of_member(column, position)) for residual in search.residuals),
+            *(_asked_of_pairs(live, order) if position == 1 else ()),
+        ),
         search.ranges,
     )
+
+
+def _asked_of_pairs(live: LiveQuery, order: tuple[str, ...]) -> Iterator[Expression]:
+    """Conditions of joins of two that say nothing of how the pair is found: on one side alone, and those of WHERE."""
+    names = {name: member_name(place) for place, name in enumerate(order)}
+    one_sided = (residual for residual in live.query.residuals if len(relations_of(residual)) < 2)
+    return (rename_relations(each, names) for each in (*one_sided, *conjuncts_of(live.query.where)))
 
 
 def _of_member(column: Column, position: int) -> Column:

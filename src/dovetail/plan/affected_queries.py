@@ -11,7 +11,7 @@ from dovetail.query.expression import Expression, rename_relations
 def queries_of_selection(plan: SharedPlan, store: str, selection: Expression) -> set[str]:
     """The queries that ask this selection of this store, as start or as partner."""
     queries: set[str] = set()
-    for tree in plan.trees:
+    for tree in plan.query_trees:
         if tree.start == store:
             queries |= {leg.query for leg in tree.legs if leg.selection == selection}
         for node in tree.walk():
@@ -23,7 +23,7 @@ def queries_of_selection(plan: SharedPlan, store: str, selection: Expression) ->
 def selections_of_queries(plan: SharedPlan, store: str, queries: set[str]) -> set[Expression]:
     """What these queries ask of rows of this store."""
     selections: set[Expression] = set()
-    for tree in plan.trees:
+    for tree in plan.query_trees:
         if tree.start == store:
             selections |= {leg.selection for leg in tree.legs if leg.query in queries}
         for node in tree.walk():
@@ -35,7 +35,7 @@ def selections_of_queries(plan: SharedPlan, store: str, queries: set[str]) -> se
 def queries_of_index(plan: SharedPlan, store: str, index: IndexPlan) -> set[str]:
     """The queries that probe this index, or probe others in its order."""
     queries: set[str] = set()
-    for tree in plan.trees:
+    for tree in plan.query_trees:
         for node in tree.walk():
             if node.step.target == store and node.step.index == index:
                 queries |= {leg.query for leg in node.legs}

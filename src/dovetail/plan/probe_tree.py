@@ -103,13 +103,18 @@ class ProbeStep:
 class Emit:
     """A query whose last member is joined at this node; `output` speaks of members.
 
-    Its rows are answers, or rows of the store `into`.
+    Its rows are answers, rows of the store `into`, or witnesses: then they only tell that their members are partners.
     """
 
     query: str
     start: int
     output: tuple[OutputColumn, ...]
     into: str | None = None
+    is_witness: bool = False
+
+    @property
+    def is_answer(self) -> bool:
+        return self.into is None and not self.is_witness
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,6 +10,7 @@ from dovetail.core.text_tree import TextTree
 from dovetail.plan.fill import FillPlan
 from dovetail.plan.group_plan import GroupPlan
 from dovetail.plan.join_matrix import JoinMatrix
+from dovetail.plan.lone_rows import LoneRows, MatchedRows
 from dovetail.plan.probe_tree import Leg, ProbeNode, ProbeTree
 from dovetail.plan.routing import HASH, RANDOM, Routing, Routings
 from dovetail.plan.store_plan import IndexPlan, StorePlan
@@ -62,6 +64,10 @@ def usual_routing(index: IndexPlan) -> Routing:
     return HASH if index.keys else RANDOM
 
 
+_MATCHED = ("new", "new", "matched")
+"""The rows that take the trees of semi joins."""
+
+
 @dataclass(frozen=True)
 class SharedPlan:
     """Everything the runtime needs to know; a function of the live queries and the statistics.
@@ -77,6 +83,8 @@ class SharedPlan:
     fills: tuple[FillPlan, ...] = ()
     routings: Routings = ()
     matrix: JoinMatrix | None = None
+    lone_rows: tuple[LoneRows, ...] = ()
+    matched_rows: tuple[MatchedRows, ...] = ()
     groups: tuple[GroupPlan, ...] = ()
 
     def __post_init__(self) -> None:
@@ -86,7 +94,7 @@ class SharedPlan:
             if not {fill.store, fill.driver, *(node.step.target for node in fill.tree.walk())} <= ids:
                 raise ValueError(f"the fill of {fill.store} needs a store that is not there")
         kept = {(store.id, index.id) for store in self.stores for index in store.indexes}
-        for tree in self.trees:
+        for tree in self.query_trees:
             if tree.start not in ids:
                 raise ValueError(f"no store {tree.start}")
             for node in tree.walk():
@@ -121,6 +129,32 @@ class SharedPlan:
         """What new rows start, and what stored rows start in fills."""
         return (*self.trees, *(fill.tree for fill in self.fills))
 
+    @property
+    def query_trees(self) -> tuple[ProbeTree, ...]:
+        """Everything that queries ask of stores: pairs, and who has a partner."""
+        return tuple(tree for _, tree in self.asked_trees)
+
+    @property
+    def asked_trees(self) -> tuple[tuple[str, ProbeTree], ...]:
+        """The same, and which rows take each tree."""
+        new = (("new", tree) for tree in self.trees)
+        lone = (("decided", each.tree) for each in self.lone_rows)
+        matched = (asked for each in self.matched_rows for asked in zip(_MATCHED, each.trees, strict=True))
+        return (*new, *lone, *matched)
+
+    def asked_legs(self) -> Iterator[tuple[str, Leg]]:
+        """What queries ask of the rows of a store, with the store; those that answer pairs start from all of theirs."""
+        for tree in self.query_trees:
+            yield from ((tree.start, leg) for leg in tree.legs)
+        for tree in self.query_trees[len(self.trees) :]:
+            yield from ((node.step.target, leg) for node in tree.walk() for leg in node.legs)
+
+    @property
+    def deciding_stores(self) -> frozenset[str]:
+        """Stores that hold undecided rows, or partners of such rows."""
+        trees = (each.tree for each in self.lone_rows)
+        return frozenset(store for tree in trees for store in (tree.start, *(n.step.target for n in tree.walk())))
+
     def text_tree(self, name_by_query: dict[str, str]) -> TextTree:
         names = _Names(name_by_query)
         stores = tuple(store_tree(store) for store in self.stores)
@@ -133,8 +167,11 @@ class SharedPlan:
             )
             for fill in self.fills
         )
-        shown = (TextTree("stores", stores), TextTree("probes", trees))
-        return TextTree(head, (*shown, TextTree("fills", fills)) if fills else shown)
+        shown = [TextTree("stores", stores), TextTree("probes", trees)]
+        shown += [TextTree("fills", fills)] if fills else []
+        lone = (*(_lone_tree(each, names) for each in self.lone_rows), *_matched_trees(self.matched_rows, names))
+        shown += [TextTree("rows by their partners", lone)] if lone else []
+        return TextTree(head, tuple(shown))
 
 
 class _Names:
@@ -165,6 +202,18 @@ def _tree_of(tree: ProbeTree, names: _Names) -> TextTree:
     return TextTree(
         f"new {tree.start} ({names.of(tree.legs)})", tuple(_node_tree(node, names) for node in tree.children)
     )
+
+
+def _lone_tree(lone: LoneRows, names: _Names) -> TextTree:
+    decided = f"time + {lone.upper_us / 1e6:g} s < watermark({lone.partner_stream})"
+    steps = tuple(_node_tree(node, names) for node in lone.tree.children)
+    return TextTree(f"{lone.tree.start} without a partner, once {decided}", steps)
+
+
+def _matched_trees(matched: tuple[MatchedRows, ...], names: _Names) -> Iterator[TextTree]:
+    for each in matched:
+        steps = tuple(_node_tree(node, names) for tree in each.trees for node in tree.children)
+        yield TextTree(f"{each.from_left.start} with a partner, when the first is there", steps)
 
 
 def _node_tree(node: ProbeNode, names: _Names) -> TextTree:

@@ -6,6 +6,10 @@ Everything is keyed by relation alias. A joined row has one row per relation suc
   - every `TimeBound` holds,
   - every residual predicate is true.
 Joined rows are the answer, or the groups that an `Aggregation` makes of them.
+
+A join of two relations may be of another `JoinKind`. Then these conditions say which rows are partners: a residual may
+speak of one relation or of none, and rows that fail it have no partner. A relation's `selection` says which of its rows
+are there at all, and `where` which pairs and padded rows are answered.
 """
 
 from __future__ import annotations
@@ -16,11 +20,14 @@ from functools import cached_property
 from dovetail.core.errors import CrossProduct, QueryError
 from dovetail.query.aggregation import GROUP, Aggregation
 from dovetail.query.expression import TRUE, Expression, columns_of, relations_of
+from dovetail.query.join_kind import JoinKind
 from dovetail.query.types import SqlType
 
 MAX_RELATIONS = 5
 WINDOW_START = "window.start"
 WINDOW_END = "window.end"
+PRESENT = "#present"
+"""A column that every relation has: true, and NULL where an outer join pads. No SQL text can name it."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +137,8 @@ class JoinQuery:
     time_bounds: tuple[TimeBound, ...] = ()
     residuals: tuple[Expression, ...] = field(default=())
     aggregation: Aggregation | None = None
+    kind: JoinKind = JoinKind.INNER
+    where: Expression = TRUE
 
     def __post_init__(self) -> None:
         aliases = [relation.alias for relation in self.relations]
@@ -140,7 +149,7 @@ class JoinQuery:
         if not self.output:
             raise QueryError("a query needs an output column")
         used = {bound.earlier for bound in self.time_bounds} | {bound.later for bound in self.time_bounds}
-        for expression in (*self.residuals, *self.joined_expressions):
+        for expression in (*self.residuals, self.where, *self.joined_expressions):
             used |= relations_of(expression)
         if self.aggregation is not None and any(relations_of(column.expression) - {GROUP} for column in self.output):
             raise QueryError("the output of an aggregation speaks of groups")
@@ -155,6 +164,42 @@ class JoinQuery:
                 hint=f"add a condition such as {aliases[0]}.key = {min(unreached)}.key, "
                 f"{aliases[0]}.value < {min(unreached)}.value or a bound of their event times",
             )
+        if self.kind is not JoinKind.INNER:
+            self._check_kind()
+        elif self.where != TRUE:
+            raise QueryError("an inner join needs no condition besides those of its pairs")
+
+    def _check_kind(self) -> None:
+        if len(self.relations) != 2:
+            raise QueryError(f"a {self.kind.value} join has two relations")
+        left, right = (relation.alias for relation in self.relations)
+        answered = {alias for expression in self.joined_expressions for alias in relations_of(expression)}
+        if not self.kind.answers_pairs and (right in answered or self.where != TRUE):
+            raise QueryError(f"a {self.kind.value} join answers rows of {left} only")
+        for alias in self.lone_aliases:
+            other = self.partner_of(alias)
+            if self.upper_us(alias, other) is None:
+                raise QueryError(f"nothing says how much later than a row of {alias} its partner in {other} may be")
+
+    @property
+    def lone_aliases(self) -> tuple[str, ...]:
+        """The relations whose rows are answered if they have no partner."""
+        return tuple(self.relations[place].alias for place in self.kind.lone_places)
+
+    @property
+    def padded_aliases(self) -> tuple[str, ...]:
+        """The relations whose columns are NULL in some answers because a row has no partner there."""
+        return tuple(map(self.partner_of, self.lone_aliases)) if self.kind.answers_pairs else ()
+
+    def partner_of(self, alias: str) -> str:
+        """The other relation of a join of two."""
+        (other,) = (relation.alias for relation in self.relations if relation.alias != alias)
+        return other
+
+    def upper_us(self, earlier: str, later: str) -> int | None:
+        """How much later than a row of one relation of a join of two its partner may be; None if that is open."""
+        uppers = [bound.upper_us for bound in self.time_bounds if (bound.earlier, bound.later) == (earlier, later)]
+        return min(uppers, default=None)
 
     @property
     def joined_expressions(self) -> tuple[Expression, ...]:
@@ -177,13 +222,13 @@ class JoinQuery:
 
     def read_columns(self) -> dict[str, set[str]]:
         """By stream, the columns that some expression speaks of. Time bounds name none: event times are always read."""
-        expressions = [*self.residuals, *self.joined_expressions]
+        expressions = [*self.residuals, self.where, *self.joined_expressions]
         expressions += [side for equality in self.equalities for side in (equality.a_side, equality.b_side)]
         expressions += [relation.selection for relation in self.relations]
         names = {(column.relation, column.name) for expression in expressions for column in columns_of(expression)}
         found: dict[str, set[str]] = {relation.stream: set() for relation in self.relations}
         for relation in self.relations:
-            of_relation = {name for alias, name in names if alias == relation.alias}
+            of_relation = {name for alias, name in names if alias == relation.alias} - {PRESENT}
             if relation.hop_window is not None:
                 of_relation = of_relation - {WINDOW_START, WINDOW_END} | {relation.hop_window.time_column}
             found[relation.stream] |= of_relation
@@ -193,7 +238,7 @@ class JoinQuery:
     def connections(self) -> tuple[frozenset[str], ...]:
         """The sets of relations that some condition compares: equalities first, then time bounds, then residuals."""
         bounds = (frozenset({bound.earlier, bound.later}) for bound in self.time_bounds)
-        residuals = (relations_of(residual) for residual in self.residuals)
+        residuals = (relations_of(residual) for residual in self.residuals if len(relations_of(residual)) > 1)
         return tuple(dict.fromkeys((*(equality.aliases for equality in self.equalities), *bounds, *residuals)))
 
     def _reached_from(self, alias: str) -> set[str]:

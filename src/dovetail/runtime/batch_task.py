@@ -32,6 +32,7 @@ class BatchTask:
     Rows of the past, of several batches, tell theirs in the column `BATCH`: they are late by `late_before_us_by_batch`
     (batch, stream, time) and not by the bounds of the task's own batch.
     `sampled_joins` add to the reports and to nothing else. `fill_chunks` say how far the plan's fills go on.
+    `decided_before_us` are the watermarks by which the batch before decided rows of outer and anti joins.
     `closed_us` says of aggregations up to which time their windows are closed and answered.
     A task stops a query that passes one of the `limits` in it alone; those for all tasks together are the driver's.
     """
@@ -50,5 +51,6 @@ class BatchTask:
     sampled_joins: tuple[SampledJoin, ...] = ()
     fill_chunks: tuple[FillChunk, ...] = ()
     limits: BatchLimits = field(default_factory=BatchLimits)
+    decided_before_us: tuple[tuple[str, int], ...] = ()
     late_before_us_by_batch: tuple[tuple[int, str, int], ...] | None = None
     closed_us: tuple[tuple[str, int], ...] = ()

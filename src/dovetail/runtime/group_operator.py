@@ -8,7 +8,6 @@ All joins of the batch are done, so windows close by the watermarks after its ro
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 
 import numpy as np
@@ -25,6 +24,7 @@ from dovetail.runtime.group_windows import BEGINNING
 from dovetail.runtime.partial_groups import PartialGroups, concat_groups, fold_groups
 from dovetail.runtime.report import GroupCount, TaskReport
 from dovetail.runtime.update_groups import update_groups, with_new_values
+from dovetail.runtime.watermarks import watermarks_after
 from dovetail.store.bucket_file import BucketMeta
 
 
@@ -49,7 +49,7 @@ class GroupStage:
 
     def run(self, payloads: list[bytes], times: Iterable[bytes]) -> None:
         received = receive_groups(self._task.plan.groups, payloads)
-        watermarks = _watermarks_after(self._task, times)
+        watermarks = watermarks_after(self._task, times)
         for group in self._task.plan.groups:
             new = {table.id: self._folded(table, received.get(table.id, [])) for table in group.tables}
             if group.pane is None:
@@ -82,14 +82,3 @@ class GroupStage:
                 self.written.append(GroupStore(self._task, table).write(rows, self._next_split))
                 self._next_split += 1
                 self._report.groups.append(GroupCount(table.id, kept_rows=rows.rows))
-
-
-def _watermarks_after(task: BatchTask, times: Iterable[bytes]) -> dict[str, int]:
-    """By stream, where its watermark is once this batch's rows are counted, too."""
-    watermarks = dict(task.late_before_us)
-    lateness = {stream.name: stream.lateness_us for stream in task.streams}
-    for payload in times:
-        for stream, time_us in json.loads(payload).items():
-            after = time_us - lateness[stream]
-            watermarks[stream] = max(after, watermarks.get(stream, after))
-    return watermarks

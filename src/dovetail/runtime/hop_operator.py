@@ -19,6 +19,7 @@ from dovetail.plan.store_plan import ROW, IndexPlan
 from dovetail.query.expression import rename_relations
 from dovetail.runtime.answer_files import AnswerFiles
 from dovetail.runtime.batch_task import BatchTask, MergeTask
+from dovetail.runtime.decide_operator import DecideOperator
 from dovetail.runtime.emit_rows import emit_rows
 from dovetail.runtime.frame import Frame
 from dovetail.runtime.group_folder import GroupFolder
@@ -34,6 +35,7 @@ from dovetail.runtime.route_entries import Part
 from dovetail.runtime.sample_joins import sample_joins
 from dovetail.runtime.snapshot import StoreSnapshot, forget_buckets
 from dovetail.runtime.store_writer import PIECES_PER_SPLIT
+from dovetail.runtime.watermarks import watermarks_after
 from dovetail.store.bucket_file import BucketMeta
 
 I64 = npt.NDArray[np.int64]
@@ -52,10 +54,13 @@ def run_hop(task: BatchTask, partition: int, hop: int, messages: Iterable[Messag
             yield message
             if message.kind is Kind.BUCKET:
                 current.append(BucketMeta.from_json(json.loads(message.payload)))
+            elif message.kind is Kind.TIMES:
+                received[Kind.TIMES].append(message.payload)
     worker = _Hop(task, partition, hop, current)
     if hop == 1:
         worker.probe_new_rows()
         worker.probe_fills()
+        worker.decide(received[Kind.TIMES])
         worker.merge()
         worker.sample_joins()
     elif is_last:
@@ -144,6 +149,13 @@ class _Hop:
             node = nodes[partial.node]
             for part, idx in self._probe.route(node).parts_of(partial.codes):
                 self._probe.probe(node, partial if idx is None else partial.take(idx), self._hop, part=part)
+
+    def decide(self, times: Iterable[bytes]) -> None:
+        """Rows that are answered for what partners they have."""
+        plan = self._task.plan
+        if plan.lone_rows or plan.matched_rows:
+            watermarks = watermarks_after(self._task, times)
+            DecideOperator(self._task, self._snapshots, self._take, self.report, self.work, watermarks).decide()
 
     def merge(self) -> None:
         for merge in self._task.merges:

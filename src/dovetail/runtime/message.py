@@ -12,7 +12,7 @@ class Kind(IntEnum):
     REPORT = 2  # what happened, for the driver
     STORED = 3  # meta of a bucket of an intermediate: for the driver, as nobody probes it before the next batch
     GROUPS = 4  # partial groups of an aggregation for the partition of the groups; the last hop takes them
-    TIMES = 5  # how far streams are in event time after this batch: for the last hop, which closes windows
+    TIMES = 5  # how far streams are in event time after this batch: for whoever decides rows or closes windows
 
 
 @dataclass(frozen=True)

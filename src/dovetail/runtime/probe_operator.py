@@ -73,7 +73,9 @@ class ProbeOperator:
         report: TaskReport,
         work: UnitWork,
         send_on: SendOn,
+        fixed_route: Route | None = None,
     ) -> None:
+        """Where there is no `fixed_route`, rows are spread as the plan says."""
         self._task = task
         self._snapshots = snapshots
         self._take = take
@@ -81,10 +83,13 @@ class ProbeOperator:
         self._send_on = send_on
         self._complete_from = dict(task.plan.complete_from_by_query)
         self._work = work
+        self._fixed_route = fixed_route
         self._route_by_routing: dict[Routing, Route] = {}
 
     def route(self, node: ProbeNode) -> Route:
         """How the index that is probed there is spread over partitions."""
+        if self._fixed_route is not None:
+            return self._fixed_route
         plan = self._task.plan
         routing = plan.routing(node.step.target, node.step.index)
         found = self._route_by_routing.get(routing)
@@ -249,7 +254,7 @@ class ProbeOperator:
             emit = emit_by_leg.get((leg.query, leg.start))
             if emit is None:
                 kept_by_leg[leg.query, leg.start] = idx
-            elif emit.into or self._report.count(leg.query, Found(results=len(idx)), self._task.limits):
+            elif not emit.is_answer or self._report.count(leg.query, Found(results=len(idx)), self._task.limits):
                 self._take(emit, frame if len(idx) == len(frame) else frame.take(idx))
         for child in node.children:
             self._pass_on(child, frame, kept_by_leg)

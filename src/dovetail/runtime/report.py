@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,6 +32,15 @@ class StreamCount:
     rows: int
     late_rows: int
     max_time_us: int | None
+
+
+def newest_times(counts: Iterable[StreamCount]) -> dict[str, int]:
+    """By stream the newest event time in microseconds of all rows, late ones included."""
+    times: dict[str, int] = {}
+    for count in counts:
+        if count.max_time_us is not None:
+            times[count.stream] = max(count.max_time_us, times.get(count.stream, count.max_time_us))
+    return times
 
 
 @dataclass

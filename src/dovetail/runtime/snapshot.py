@@ -18,13 +18,14 @@ import pyarrow as pa
 from dovetail.core.errors import EvaluationError
 from dovetail.kernels.arrow_types import arrow_type
 from dovetail.kernels.evaluate import evaluate_mask
-from dovetail.kernels.gather_rows import Gatherer, gather_fixed, make_refs
+from dovetail.kernels.gather_rows import ABSENT, Gatherer, gather_fixed, make_refs
 from dovetail.kernels.match_pairs import ALL_PASS, NONE_PASS
 from dovetail.kernels.match_ranges import EntryValues
 from dovetail.kernels.order_values import order_values
 from dovetail.kernels.select_rows import Mask, any_of
-from dovetail.plan.store_plan import IndexPlan, StorePlan
+from dovetail.plan.store_plan import EVENT_TIME, IndexPlan, StorePlan
 from dovetail.query.expression import TRUE, Call, Column, Expression, columns_of
+from dovetail.query.join_query import PRESENT
 from dovetail.runtime.build_index import build_index, order_column
 from dovetail.runtime.route_entries import EntryChoice
 from dovetail.store.bucket_file import Bucket, BucketIndex, BucketMeta
@@ -65,10 +66,15 @@ class MappedBucket:
     def entry_values(
         self, index: IndexPlan, expression: Expression, timezone: str, event_time: str | None
     ) -> EntryValues:
-        """Order values of an expression, in the order of an index; computed once."""
+        """Order values of an expression, in the order of an index; computed once.
+
+        All NULL where the bucket lacks a column: whoever asks for it is too young to use these rows.
+        """
         key = (index.id, expression)
         if key not in self._entry_values:
             rows = self.index(index, timezone, event_time).rows
+            if expression != EVENT_TIME and not {c.name for c in columns_of(expression)} <= set(self.meta.columns):
+                return EntryValues(np.zeros(len(rows), np.int64), np.ones(len(rows), np.bool_))
             column = order_column(
                 expression, lambda column: self.file.column(column.name), self.meta.rows, timezone, event_time
             )
@@ -238,7 +244,16 @@ class StoreSnapshot:
         )
 
     def column(self, column: Column, refs: U64) -> pa.Array:
-        """The values of a column of the store; NULL in rows of buckets that lack it."""
+        """The values of a column of the store; NULL in rows of buckets that lack it, and in rows that are not there."""
+        present_mask = refs != ABSENT
+        if column.name == PRESENT:
+            return pa.array(present_mask, mask=~present_mask)
+        if not present_mask.all():
+            idx = pa.array(np.cumsum(present_mask) - 1, mask=~present_mask)
+            return self._present_column(column, refs[present_mask]).take(idx)
+        return self._present_column(column, refs)
+
+    def _present_column(self, column: Column, refs: U64) -> pa.Array:
         name = column.name
         if name not in self._gatherer_by_column:
             if not any(name in meta.columns for meta in self.metas):

@@ -21,7 +21,7 @@ from dovetail.query.join_query import WINDOW_END, WINDOW_START
 from dovetail.query.stream import Stream
 from dovetail.runtime.batch_task import BATCH, BatchTask
 from dovetail.runtime.message import Kind, Message
-from dovetail.runtime.report import StreamCount, TaskReport
+from dovetail.runtime.report import StreamCount, TaskReport, newest_times
 from dovetail.runtime.store_writer import PIECES_PER_SPLIT, StoreWriter
 from dovetail.store.bucket_file import BucketMeta, times_of
 
@@ -49,8 +49,8 @@ def run_source(task: BatchTask, split: int, rows: Iterable[StreamRows]) -> Itera
         payload = json.dumps(meta.to_json()).encode()
         for partition in range(task.plan.placement.partition_count):
             yield Message(partition, Kind.BUCKET, payload)
-    if any(group.pane is not None for group in task.plan.groups):
-        payload = json.dumps(source.max_times_us()).encode()
+    if task.plan.lone_rows or any(group.pane is not None for group in task.plan.groups):
+        payload = json.dumps(newest_times(source.report.streams)).encode()
         for partition in range(task.plan.placement.partition_count):
             yield Message(partition, Kind.TIMES, payload)
     yield Message(0, Kind.REPORT, source.report.to_bytes())
@@ -68,14 +68,6 @@ class _Source:
     @property
     def written(self) -> list[BucketMeta]:
         return self._writer.written
-
-    def max_times_us(self) -> dict[str, int]:
-        """By stream the newest event time of all rows so far, late ones included."""
-        times: dict[str, int] = {}
-        for count in self.report.streams:
-            if count.max_time_us is not None:
-                times[count.stream] = max(count.max_time_us, times.get(count.stream, count.max_time_us))
-        return times
 
     def take(self, batches_by_stream: dict[str, list[pa.RecordBatch]]) -> None:
         began = time.perf_counter()

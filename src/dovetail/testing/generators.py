@@ -124,6 +124,9 @@ THETAS = CaseLimits(
 )
 """Joins by inequalities, bands, time and any expression, alone or beside equal keys."""
 
+THETA_CHAINS = replace(CHAINS, queries=replace(CHAINS.queries, theta_chance=0.3))
+"""Longer joins, some of their edges without equal keys: parts of them may be kept as intermediates."""
+
 
 def random_case(seed: int, limits: CaseLimits = DEFAULT_LIMITS) -> EngineCase:
     return make_case(Random(seed), limits)

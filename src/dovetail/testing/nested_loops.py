@@ -41,27 +41,27 @@ def joined_rows(
     columns: Columns = {}
     row_count = 1
     for relation in query.relations:
-        added, added_count = _relation_rows(relation, tables[relation.stream], event_times[relation.stream])
-        columns, row_count = _cross(columns, row_count, added, added_count)
+        added, added_count = relation_rows(relation, tables[relation.stream], event_times[relation.stream])
+        columns, row_count = cross(columns, row_count, added, added_count)
         known = {alias for alias, _ in columns}
         mask = np.ones(row_count, dtype=bool)
-        for condition in _conditions_on(query, relation.alias, known):
-            mask &= _is_true(condition, columns, row_count)
+        for condition in conditions_on(query, relation.alias, known):
+            mask &= is_true(condition, columns, row_count)
         for bound in query.time_bounds:
             if relation.alias in (bound.earlier, bound.later) and {bound.earlier, bound.later} <= known:
-                mask &= _is_within(columns, bound.earlier, bound.later, bound.upper_us)
+                mask &= is_within(columns, bound.earlier, bound.later, bound.upper_us)
         columns, row_count = filtered(columns, mask)
     return columns, row_count
 
 
-def _relation_rows(relation: Relation, table: pa.Table, event_time: str | None) -> tuple[Columns, int]:
+def relation_rows(relation: Relation, table: pa.Table, event_time: str | None) -> tuple[Columns, int]:
     columns: Columns = {(relation.alias, name): table.column(name).combine_chunks() for name in table.column_names}
     if event_time is not None:
         columns[relation.alias, EVENT_TIME] = columns[relation.alias, event_time].cast(pa.int64())
     row_count = table.num_rows
     if relation.hop_window is not None:
         columns, row_count = _with_windows(relation.alias, columns, relation.hop_window)
-    return filtered(columns, _is_true(relation.selection, columns, row_count))
+    return filtered(columns, is_true(relation.selection, columns, row_count))
 
 
 def _with_windows(alias: str, columns: Columns, window: HopWindow) -> tuple[Columns, int]:
@@ -90,7 +90,7 @@ def window_starts(times: pa.Array, window: HopWindow | GroupWindow) -> tuple[lis
     return row_idx, starts
 
 
-def _cross(columns: Columns, row_count: int, added: Columns, added_count: int) -> tuple[Columns, int]:
+def cross(columns: Columns, row_count: int, added: Columns, added_count: int) -> tuple[Columns, int]:
     outer_idx = pa.array(np.repeat(np.arange(row_count), added_count))
     inner_idx = pa.array(np.tile(np.arange(added_count), row_count))
     crossed = {key: array.take(outer_idx) for key, array in columns.items()}
@@ -98,7 +98,7 @@ def _cross(columns: Columns, row_count: int, added: Columns, added_count: int) -
     return crossed, row_count * added_count
 
 
-def _conditions_on(query: JoinQuery, alias: str, known: set[str]) -> list[Expression]:
+def conditions_on(query: JoinQuery, alias: str, known: set[str]) -> list[Expression]:
     """What can be tried once `alias` has joined and could not before."""
     equalities = [Call("eq", (e.a_side, e.b_side), BOOLEAN) for e in query.equalities]
     found = []
@@ -109,12 +109,12 @@ def _conditions_on(query: JoinQuery, alias: str, known: set[str]) -> list[Expres
     return found
 
 
-def _is_within(columns: Columns, earlier: str, later: str, upper_us: int) -> np.ndarray:
+def is_within(columns: Columns, earlier: str, later: str, upper_us: int) -> np.ndarray:
     distance = pc.subtract(columns[later, EVENT_TIME], columns[earlier, EVENT_TIME])
     return _as_mask(pc.less_equal(distance, upper_us))
 
 
-def _is_true(condition: Expression, columns: Columns, row_count: int) -> np.ndarray:
+def is_true(condition: Expression, columns: Columns, row_count: int) -> np.ndarray:
     return _as_mask(evaluated(condition, columns, row_count))
 
 

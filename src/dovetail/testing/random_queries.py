@@ -129,8 +129,8 @@ class QueryMaker:
         may_use_using = "*" not in asked.items.dovetail
         source, where = self._from_clause(relations, conditions, may_use_using)
         text = _assemble(asked, source, where)
-        batch_text = _assemble(asked, source, [*where, *_spelled_out_within(relations, within_all)])
-        suffix = "" if within_all is None else f" WITHIN {_duration(within_all)}"
+        batch_text = _assemble(asked, source, [*where, *spelled_out_within(relations, within_all)])
+        suffix = "" if within_all is None else f" WITHIN {duration_text(within_all)}"
         return QueryCase(name, text.dovetail + suffix, batch_text.spark, batch_text.duckdb)
 
     def time_form(self) -> str:
@@ -409,7 +409,7 @@ class QueryMaker:
             text = sql(self.shape.choice(["{} AS {}", "{} {}"]), relation.source, relation.alias)
         if relation.within_us is None:
             return text
-        return replace(text, dovetail=f"{text.dovetail} WITHIN {_duration(relation.within_us)}")
+        return replace(text, dovetail=f"{text.dovetail} WITHIN {duration_text(relation.within_us)}")
 
 
 def _qualified(alias: str, column: ScopeColumn) -> ScopeColumn:
@@ -426,11 +426,11 @@ def _aliases_in(condition: SqlText, relations: tuple[Relation, ...]) -> set[str]
     return {r.alias for r in relations if re.search(rf"\b{r.alias}\.", condition.dovetail)}
 
 
-def _duration(micros: int) -> str:
+def duration_text(micros: int) -> str:
     return f"{micros // SECOND} SECONDS" if micros % SECOND == 0 else f"{micros // 1000} MILLISECONDS"
 
 
-def _spelled_out_within(relations: tuple[Relation, ...], within_all: int | None) -> list[SqlText]:
+def spelled_out_within(relations: tuple[Relation, ...], within_all: int | None) -> list[SqlText]:
     """WITHIN as conditions: no other member is later than a relation's row by more than its window."""
     conditions: list[SqlText] = []
     for one in relations:
