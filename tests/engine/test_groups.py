@@ -281,3 +281,25 @@ def test_a_query_over_one_stream_keeps_nothing(bench: Bench) -> None:
     bench.push(session, a=[(4, 4, 2.0)])
     assert rows_of(session, "q") == [(2, 2), (3, 3), (4, 4)]
     assert session.engine.state.buckets == ()
+
+
+@pytest.mark.parametrize(
+    ("kind", "running", "windowed"),
+    [
+        ("LEFT", {1: 3, 2: 1, 3: 1}, [3, 2]),
+        ("LEFT SEMI", {1: 1, 3: 1}, [1, 1]),
+        ("LEFT ANTI", {2: 1}, [1]),
+    ],
+)
+def test_groups_of_rows_without_a_partner(
+    bench: Bench, kind: str, running: dict[int, int], windowed: list[int]
+) -> None:
+    join = JOIN.replace("JOIN", f"{kind} JOIN")
+    session = bench.open()
+    session.create_query(f"SELECT a.k, COUNT(*) AS n {join} GROUP BY a.k", "running")
+    session.create_query(f"SELECT window.start AS w, COUNT(*) AS n {join} GROUP BY window(a.ts, '10 seconds')", "q")
+    bench.push(session, a=[(1, 0, 1.0), (2, 0, 12.0)], b=[(1, 0, 1.0)])
+    bench.push(session, a=[(3, 0, 12.0)], b=[(1, 0, 2.0), (1, 0, 3.0), (3, 0, 14.0)])
+    bench.push(session, a=[(9, 0, 100.0)], b=[(8, 0, 100.0)])
+    assert dict(rows_of(session, "running")) == running
+    assert [row["n"] for _, row in sorted(answered(session, "q"), key=lambda row: str(row[1]["w"]))] == windowed
