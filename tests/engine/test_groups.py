@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dovetail.core.errors import QueryError
-from dovetail.engine.explain import explain_plan, explain_query
+from dovetail.engine.explain import explain_plan, explain_preview, explain_query
 from dovetail.testing.local_session import LocalSession
 
 if TYPE_CHECKING:
@@ -266,6 +266,25 @@ def test_groups_are_explained(bench: Bench) -> None:
     said = explain_query(session.engine, one.id, "json")
     assert said["groups"]["partial_columns"] == ["rows()"]
     assert said["groups"]["stored_rows"] == 1
+
+
+def test_a_query_for_groups_can_be_previewed(bench: Bench) -> None:
+    session = bench.open()
+    session.create_query(COUNT, "one")
+    bench.push(session, a=[(1, 0, 1.0)], b=[(1, 0, 1.0)])
+    said = explain_preview(session.engine, COUNT + " HAVING COUNT(*) > 1", "json")
+    assert said["groups"]["queries"] == ["(this SELECT)", "one"]
+    assert len(session.engine.plan()[0].groups[0].users) == 1
+
+
+def test_groups_count_as_what_their_only_reader_stores(bench: Bench) -> None:
+    session = bench.open(max_query_bytes=20_000)
+    session.create_query("SELECT k, SUM(v) AS s FROM a GROUP BY k", "small")
+    session.create_query("SELECT v, k, MAX(ts) AS m FROM a GROUP BY v, k", "large")
+    for batch in range(4):
+        bench.push(session, a=[(row % 2, batch * 200 + row, 1.0) for row in range(200)])
+    assert "max_query_bytes" in (session.engine.named("large").error or "")
+    assert session.engine.named("small").error is None
 
 
 def test_groups_cannot_be_backfilled(bench: Bench) -> None:
