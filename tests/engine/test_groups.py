@@ -219,6 +219,31 @@ def test_groups_go_with_their_last_reader(bench: Bench) -> None:
     assert not any(meta.store.startswith("groups/") for meta in session.engine.state.buckets)
 
 
+def test_what_came_before_all_readers_goes(bench: Bench) -> None:
+    session = bench.open()
+    session.create_query(COUNT, "old")
+    rows: list[Row] = [(1, 0, 1.0)]
+    bench.push(session, a=rows, b=rows)
+    session.create_query(COUNT, "young")
+    session.drop_query("old")
+    bench.push(session, a=rows, b=rows)
+    (group,) = session.engine.plan()[0].groups
+    assert {meta.lower_batch for meta in session.engine.state.buckets if meta.store == group.id} == {1}
+    assert rows_of(session, "young") == [(1, 3)]
+
+
+@pytest.mark.parametrize("window", ["", ", window(ts, '10 seconds')"])
+def test_approximate_counts_are_near_over_all_batches(bench: Bench, window: str) -> None:
+    session = bench.open()
+    session.create_query(f"SELECT k, approx_count_distinct(v) AS n FROM a GROUP BY k{window}", "q")
+    for batch in range(4):
+        bench.push(session, a=[(row % 2, batch * 300 + row, 1.0) for row in range(600)])
+    bench.push(session, a=[(0, 0, 11.0)])
+    counts = dict(rows_of(session, "q"))
+    # Rows 0 to 1499, even ones in one group, odd ones in the other.
+    assert all(abs(counts[key] - 750) <= 40 for key in (0, 1))
+
+
 def test_merged_buckets_hold_each_group_once(bench: Bench) -> None:
     session = bench.open(merge_fanout=2, partitions=1)
     session.create_query("SELECT k, SUM(v) AS s, COUNT(DISTINCT v) AS d FROM a GROUP BY k", "q")
