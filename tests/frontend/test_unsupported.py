@@ -30,8 +30,8 @@ REFUSALS = [
     ("SELECT a.x FROM a LEFT ANTI JOIN b ON a.k = b.k", "when a row of a has no partner", "WITHIN 10 SECONDS"),
     ("SELECT a.x FROM a WHERE NOT EXISTS (SELECT 1 FROM b WHERE b.k = a.k)", "how much later", "WITHIN 10 SECONDS"),
     (
-        "SELECT count(*) AS n FROM a LEFT JOIN (SELECT k, ts, window(ts, '4 seconds') AS w FROM b) b "
-        "ON a.k = b.k AND a.ts = b.ts GROUP BY b.w",
+        ("SELECT count(*) AS n FROM a LEFT JOIN (SELECT k, ts, window(ts, '4 seconds') AS w FROM b) b "
+        "ON a.k = b.k AND a.ts = b.ts GROUP BY b.w"),
         "GROUP BY a window of b, which is NULL",
         "other relation",
     ),
