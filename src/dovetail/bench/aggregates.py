@@ -35,7 +35,7 @@ from dovetail.bench.workbench import Workbench
 
 DEFAULT_SCALE = 0.2
 QUICK_SCALE = 0.005
-DEFAULT_ROWS = 400_000
+DEFAULT_ROWS = 1_000_000
 QUICK_ROWS = 16_000
 BATCHES = 4
 CHECKED_KEYS = 2
