@@ -40,7 +40,7 @@ def folded_rows(session: LocalSession) -> list[int]:
 
 
 def test_queries_of_the_same_join_and_keys_share_one_fold(bench: Bench) -> None:
-    session = bench.open()
+    session = bench.open(factorize=False)
     session.create_query(COUNT, "counted")
     session.create_query(
         "SELECT y.k, SUM(x.v) AS s FROM b x JOIN a y ON x.k = y.k "
@@ -69,7 +69,7 @@ def test_a_younger_query_shares_and_counts_from_its_first_batch(bench: Bench) ->
 
 
 def test_windows_of_one_pane_share_and_those_of_others_do_not(bench: Bench) -> None:
-    session = bench.open()
+    session = bench.open(factorize=False)
     for name, window in (("a", "'10 seconds', '5 seconds'"), ("b", "'15 seconds', '5 seconds'"), ("c", "'4 seconds'")):
         session.create_query(f"SELECT window.start, COUNT(*) {JOIN} GROUP BY window(a.ts, {window})", name)
     groups = session.engine.plan()[0].groups
@@ -192,7 +192,7 @@ def test_a_key_that_fails_fails_all_who_share_it(bench: Bench) -> None:
 
 
 def test_limits_hold_for_answers_and_for_pairs_of_each_query(bench: Bench) -> None:
-    session = bench.open()
+    session = bench.open(factorize=False)
     session.create_query(COUNT, "few", max_results_per_batch=1)
     session.create_query(COUNT.replace("COUNT(*)", "MAX(a.v)"), "pairs", max_pairs_per_batch=3)
     session.create_query(COUNT.replace("COUNT(*)", "MIN(a.v)"), "free")

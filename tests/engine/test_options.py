@@ -34,6 +34,7 @@ def test_an_unknown_option_is_refused_with_those_there_are() -> None:
         ({"keep_intermediates": "no"}, "keep_intermediates is 'no'"),
         ({"keep_intermediates": "by cost", "optimizer": "greedy"}, "the greedy optimizer knows no costs"),
         ({"replan": "no"}, "replan is 'no'"),
+        ({"factorize": "no"}, "factorize is 'no'"),
         ({"plan_in_background": 7}, "plan_in_background is 7"),
         ({"optimizer": "best"}, "optimizer is 'best'"),
         ({"idle_timeout": "soon"}, "idle_timeout: 'soon' is no duration"),

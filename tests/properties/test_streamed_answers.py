@@ -7,17 +7,15 @@ smallest form in tests/seeds, where `test_kept_failures_stay_fixed` finds it fro
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from random import Random
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from dovetail.kernels.hash_keys import KeyCodes, hash_keys
 from dovetail.testing.asserts import assert_same_answers, check_case, check_seeds, kept_cases, run_case
 from dovetail.testing.cases import EngineCase
+from dovetail.testing.colliding_keys import let_keys_collide
 from dovetail.testing.generators import (
     CHAINS,
     DEFAULT_LIMITS,
@@ -95,18 +93,8 @@ def test_order_of_arrival_and_batch_splits_change_no_answer(chunk: int) -> None:
             assert_same_answers(runs_again[query.name].answers, runs[query.name].answers, about)
 
 
-def colliding_hash_keys(columns: list[object]) -> KeyCodes:
-    """Keys that are hashed get one of eight codes, so that different keys often share one."""
-    keys = hash_keys(columns)
-    if keys.is_exact:
-        return keys
-    return KeyCodes(keys.codes & np.uint64(7 << 61), keys.valid_mask, is_exact=False)
-
-
 def test_keys_whose_hashes_collide_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, module in list(sys.modules.items()):
-        if name.startswith("dovetail.") and getattr(module, "hash_keys", None) is hash_keys:
-            monkeypatch.setattr(module, "hash_keys", colliding_hash_keys)
+    let_keys_collide(monkeypatch)
     check_seeds(range(FIRST_SEED, FIRST_SEED + 60), random_case)
 
 

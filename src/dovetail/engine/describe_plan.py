@@ -265,15 +265,18 @@ class PlanDescriber:
         return self.stats.match(edge_of_step(node, [streams[store] for store in path], streams[node.step.target]))
 
     def _answers(self, node: ProbeNode) -> tuple[AnswerExplained, ...]:
-        into_by_taker = {(emit.query, emit.start): emit.into for emit in node.emits}
+        emit_by_taker = {(emit.query, emit.start): emit for emit in node.emits}
+        taking = [(leg, emit_by_taker.get((leg.query, leg.start))) for leg in node.legs]
         return tuple(
             AnswerExplained(
                 ", ".join(self._taker_names.of([leg.query])) if leg.query in self.live_by_id else None,
-                into_by_taker[leg.query, leg.start],
+                emit.into,
                 None if leg.selection == TRUE else str(leg.selection),
+                emit.factorization.side.value if emit.factorization else None,
+                emit.why_built,
             )
-            for leg in node.legs
-            if (leg.query, leg.start) in into_by_taker
+            for leg, emit in taking
+            if emit is not None
         )
 
     # Costs

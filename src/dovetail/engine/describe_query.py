@@ -70,12 +70,16 @@ def _paths(plan: PlanDescriber, live: LiveQuery, name: str) -> Iterator[PathExpl
                 continue
             steps: list[SharedStep] = []
             path: tuple[str, ...] = (store,)
+            emits = list(tree.emits)
             for node in _nodes_of(tree.children, live.id, number):
+                emits += node.emits
                 cost = plan.priced.cost_of(node)
                 step = plan.step(node, path, is_followed=False)
                 steps.append(SharedStep(step, _others(step.queries, name), cost.share_s * 1e3))
                 path = (*path, node.step.target)
-            yield PathExplained(relation.alias, store, tuple(steps), rows)
+            emit = next(each for each in emits if (each.query, each.start) == (live.id, number))
+            folded = emit.factorization.side.value if emit.factorization else None
+            yield PathExplained(relation.alias, store, tuple(steps), rows, folded, emit.why_built)
 
 
 def _nodes_of(nodes: Iterable[ProbeNode], query: str, start: int) -> Iterator[ProbeNode]:

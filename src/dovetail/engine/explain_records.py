@@ -117,11 +117,16 @@ class ExpectedRows:
 
 @dataclass(frozen=True)
 class AnswerExplained:
-    """Results that are complete here: of a query, or rows of the intermediate `into`."""
+    """Results that are complete here: of a query, or rows of the intermediate `into`.
+
+    Joined rows that are only aggregated are not built where one side can be `folded`; else `why_built` says why.
+    """
 
     query: str | None
     into: str | None
     selection: str | None
+    folded: str | None
+    why_built: str | None
 
 
 @dataclass(frozen=True)
@@ -247,12 +252,17 @@ class SharedStep:
 
 @dataclass(frozen=True)
 class PathExplained:
-    """How rows of the relation `start` of the query, new ones mostly, find their partners."""
+    """How rows of the relation `start` of the query, new ones mostly, find their partners.
+
+    `folded` and `why_built` speak of what is emitted, as in `AnswerExplained`.
+    """
 
     start: str
     store: str
     steps: tuple[SharedStep, ...]
     rows: str = "new"
+    folded: str | None = None
+    why_built: str | None = None
 
 
 @dataclass(frozen=True)

@@ -177,11 +177,19 @@ def _step_figures(step: StepExplained) -> str:
 
 def _answer(answer: AnswerExplained) -> TextTree:
     said = f"emit {answer.query}" if answer.into is None else f"store into {answer.into}"
-    return TextTree(said + (f" where {answer.selection}" if answer.selection else ""))
+    said += f" where {answer.selection}" if answer.selection else ""
+    return TextTree(said + _how_joined(answer.folded, answer.why_built))
+
+
+def _how_joined(folded: str | None, why_built: str | None) -> str:
+    """Of rows that are only aggregated, whether they are built."""
+    if folded is not None:
+        return f": factorized, {folded} are folded"
+    return "" if why_built is None else f": joined rows are built, as {why_built}"
 
 
 def _path(path: PathExplained) -> TextTree:
-    below: tuple[TextTree, ...] = (TextTree("emit"),)
+    below: tuple[TextTree, ...] = (TextTree(f"emit{_how_joined(path.folded, path.why_built)}"),)
     for step in reversed(path.steps):
         figures = f"{_step_figures(step.step)}, the query's share {_ms(step.share_ms)}"
         below = (TextTree(_shared_step(step), (TextTree(figures), *below)),)

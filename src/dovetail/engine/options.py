@@ -41,6 +41,7 @@ class EngineOptions:
     bytes all the same is quarantined.
     `routing`: how the rows of an index are spread over partitions; «auto» by predicate and skew, else the same for all
     keyed ones, «contrand» with `routing_subgroups` (None: about as many subgroups as partitions in each).
+    `factorize` off: aggregates over joins are computed from their joined rows, where they need not be, too.
     `layout`: every row is stored once («join_biclique»), or in a whole line of cells, to measure what that costs
     («join_matrix», for joins of one pair of streams; partitions are its cells, fixed for a checkpoint's life).
     After a batch of fewer than `small_batch_rows` rows and little work the next runs as one task: stages would cost
@@ -57,6 +58,7 @@ class EngineOptions:
     keep_intermediates: str = "never"
     replan: bool = True
     plan_in_background: bool = True
+    factorize: bool = True
     routing: str = "auto"
     routing_subgroups: int | None = None
     layout: str = BICLIQUE
@@ -88,6 +90,7 @@ class EngineOptions:
             )
         _check_one_of("replan", self.replan, (True, False))
         _check_one_of("plan_in_background", self.plan_in_background, (True, False))
+        _check_one_of("factorize", self.factorize, (True, False))
         _check_one_of("routing", self.routing, ROUTINGS)
         if self.routing_subgroups is not None:
             _check_whole("routing_subgroups", self.routing_subgroups, 1)

@@ -16,6 +16,7 @@ from dovetail.engine.options import BICLIQUE, MATRIX, EngineOptions
 from dovetail.engine.plan_history import PlanChange, PlanHistory
 from dovetail.engine.replan_reasons import replan_reasons
 from dovetail.engine.state import EngineState
+from dovetail.optimizer.choose_factorizations import choose_factorizations
 from dovetail.optimizer.choose_routing import (
     ChosenRouting,
     RoutingPolicy,
@@ -115,6 +116,7 @@ class Planner:
                 orders=orders,
                 groups=groups,
             )
+            plan = choose_factorizations(plan) if self._options.factorize else plan
         choose = decisions.routing or self._routing_policy
         routings = choose(plan, now, () if running is None else running.routings)
         if running is not None and is_known and routings == running.routings:

@@ -12,6 +12,7 @@ rows of one fold are equally long, and rows of any length fold together. Decimal
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,20 +31,39 @@ LOWEST_BIT = -1088
 """A multiple of 32 at or below the last bit of every double, 2**-1074."""
 
 
-def fold_values(values: pa.Array, groups: I64, group_count: int) -> pa.ListArray:
-    """The sum of each group's values; NULLs add nothing. `groups[i]` is the group of row i."""
+@dataclass(frozen=True)
+class Limbs:
+    """Sums that are added up and not carried over yet: `limbs[group, place]`, and the `others` by group."""
+
+    limbs: I64
+    low_bit: int
+    others: I64
+
+
+def fold_values(values: pa.Array, groups: I64, group_count: int, weights: I64 | None = None) -> pa.ListArray:
+    """The sum of each group's values, row i of group `groups[i]` taken `weights[i]` times; NULLs add nothing."""
+    if weights is not None and int(weights.max(initial=0)) >= 1 << 32:
+        single = fold_values(values, np.arange(len(values)), len(values))
+        return fold_sums(single, groups, group_count, weights)
+    added = add_values(values, groups, group_count, weights)
+    return _sums(added.limbs, added.low_bit, added.others)
+
+
+def add_values(values: pa.Array, groups: I64, group_count: int, weights: I64 | None = None) -> Limbs:
+    """See `fold_values`; weights have 32 bits. The last two limbs have room for what is carried over."""
+    weights = np.zeros(0, np.int64) if weights is None else weights
     valid = np.asarray(values.is_valid()) if values.null_count else np.ones(len(values), np.bool_)
     kind = values.type
     if pa.types.is_floating(kind):
-        return _fold_floats(fixed_values(values).astype(np.float64, copy=False), valid, groups, group_count)
+        return _add_floating(fixed_values(values).astype(np.float64, copy=False), valid, groups, group_count, weights)
     if pa.types.is_decimal(kind):
         low, high = decimal_words(values)
         limbs = np.zeros((group_count, 6), np.int64)
-        _add_wide(limbs, low, high, valid, groups)
+        _add_wide(limbs, low, high, valid, groups, weights)
     else:
         limbs = np.zeros((group_count, 4), np.int64)
-        _add_integers(limbs, fixed_values(values).astype(np.int64, copy=False), valid, groups)
-    return _sums(limbs, 0, np.zeros((group_count, 3), np.int64))
+        _add_integers(limbs, fixed_values(values).astype(np.int64, copy=False), valid, groups, weights)
+    return Limbs(limbs, 0, np.zeros((group_count, 3), np.int64))
 
 
 def fold_sums(sums: pa.ListArray, groups: I64, group_count: int, weights: I64 | None = None) -> pa.ListArray:
@@ -65,22 +85,21 @@ def empty_sums(count: int) -> pa.ListArray:
     return _sums(np.zeros((count, 1), np.int64), 0, np.zeros((count, 3), np.int64))
 
 
-def _fold_floats(
-    values: npt.NDArray[np.float64], valid: npt.NDArray[np.bool_], groups: I64, group_count: int
-) -> pa.ListArray:
+def _add_floating(
+    values: npt.NDArray[np.float64], valid: npt.NDArray[np.bool_], groups: I64, group_count: int, weights: I64
+) -> Limbs:
     others = np.zeros((group_count, 3), np.int64)
     bits = np.ascontiguousarray(values).view(np.uint64)
     lowest, highest = _range_of_floats(bits, valid)
     if highest < 0:
-        limbs = np.zeros((group_count, 1), np.int64)
-        _count_others(others, bits, valid, groups)
-        return _sums(limbs, 0, others)
+        _count_others(others, bits, valid, groups, weights)
+        return Limbs(np.zeros((group_count, 1), np.int64), 0, others)
     # The last bit of a double of exponent field e >= 1 is 2**(e - 1075), of a subnormal one that of e = 1.
     low_limb = (max(lowest, 1) - 1075 - LOWEST_BIT) // 32
     high_limb = (max(highest, 1) - 1075 - LOWEST_BIT) // 32 + 2
     limbs = np.zeros((group_count, high_limb - low_limb + 3), np.int64)
-    _add_floats(limbs, others, bits, valid, groups, low_limb)
-    return _sums(limbs, LOWEST_BIT + 32 * low_limb, others)
+    _add_floats(limbs, others, bits, valid, groups, weights, low_limb)
+    return Limbs(limbs, LOWEST_BIT + 32 * low_limb, others)
 
 
 def _sums(limbs: I64, low_bit: int, others: I64) -> pa.ListArray:
@@ -123,22 +142,44 @@ def _is_short(limbs: Any, width: int) -> bool:
 
 
 @njit(cache=True)
-def _add_integers(limbs: Any, values: Any, valid: Any, groups: Any) -> None:
-    for row in range(len(values)):
-        if valid[row]:
-            limbs[groups[row], 0] += values[row] & 0xFFFFFFFF
-            limbs[groups[row], 1] += values[row] >> 32
+def _add_digit(limbs: Any, group: Any, place: Any, digit: Any, weights: Any, row: int) -> None:
+    """A digit of 32 bits, not negative."""
+    if len(weights):
+        product = np.uint64(digit) * np.uint64(weights[row])
+        limbs[group, place] += np.int64(product & np.uint64(0xFFFFFFFF))
+        limbs[group, place + 1] += np.int64(product >> np.uint64(32))
+    else:
+        limbs[group, place] += digit
 
 
 @njit(cache=True)
-def _add_wide(limbs: Any, low: Any, high: Any, valid: Any, groups: Any) -> None:
+def _add_last_digit(limbs: Any, group: Any, place: Any, digit: Any, weights: Any, row: int) -> None:
+    """A digit of 31 bits and a sign."""
+    if len(weights):
+        product = digit * weights[row]
+        limbs[group, place] += product & 0xFFFFFFFF
+        limbs[group, place + 1] += product >> 32
+    else:
+        limbs[group, place] += digit
+
+
+@njit(cache=True)
+def _add_integers(limbs: Any, values: Any, valid: Any, groups: Any, weights: Any) -> None:
+    for row in range(len(values)):
+        if valid[row]:
+            _add_digit(limbs, groups[row], 0, values[row] & 0xFFFFFFFF, weights, row)
+            _add_last_digit(limbs, groups[row], 1, values[row] >> 32, weights, row)
+
+
+@njit(cache=True)
+def _add_wide(limbs: Any, low: Any, high: Any, valid: Any, groups: Any, weights: Any) -> None:
     for row in range(len(low)):
         if valid[row]:
             group = groups[row]
-            limbs[group, 0] += low[row] & 0xFFFFFFFF
-            limbs[group, 1] += (low[row] >> 32) & 0xFFFFFFFF
-            limbs[group, 2] += high[row] & 0xFFFFFFFF
-            limbs[group, 3] += high[row] >> 32
+            _add_digit(limbs, group, 0, low[row] & 0xFFFFFFFF, weights, row)
+            _add_digit(limbs, group, 1, (low[row] >> 32) & 0xFFFFFFFF, weights, row)
+            _add_digit(limbs, group, 2, high[row] & 0xFFFFFFFF, weights, row)
+            _add_last_digit(limbs, group, 3, high[row] >> 32, weights, row)
 
 
 @njit(cache=True)
@@ -154,30 +195,30 @@ def _range_of_floats(bits: Any, valid: Any) -> Any:
 
 
 @njit(cache=True)
-def _count_other(others: Any, bits: Any, group: int) -> None:
+def _count_other(others: Any, bits: Any, group: int, weight: Any) -> None:
     if bits & np.uint64(0xFFFFFFFFFFFFF):
-        others[group, 0] += 1
+        others[group, 0] += weight
     elif bits >> np.uint64(63):
-        others[group, 2] += 1
+        others[group, 2] += weight
     else:
-        others[group, 1] += 1
+        others[group, 1] += weight
 
 
 @njit(cache=True)
-def _count_others(others: Any, bits: Any, valid: Any, groups: Any) -> None:
+def _count_others(others: Any, bits: Any, valid: Any, groups: Any, weights: Any) -> None:
     for row in range(len(bits)):
         if valid[row] and (bits[row] >> np.uint64(52)) & np.uint64(0x7FF) == np.uint64(0x7FF):
-            _count_other(others, bits[row], groups[row])
+            _count_other(others, bits[row], groups[row], weights[row] if len(weights) else 1)
 
 
 @njit(cache=True)
-def _add_floats(limbs: Any, others: Any, bits: Any, valid: Any, groups: Any, low_limb: int) -> None:
+def _add_floats(limbs: Any, others: Any, bits: Any, valid: Any, groups: Any, weights: Any, low_limb: int) -> None:
     for row in range(len(bits)):
         if not valid[row]:
             continue
         field = np.int64((bits[row] >> np.uint64(52)) & np.uint64(0x7FF))
         if field == 2047:
-            _count_other(others, bits[row], groups[row])
+            _count_other(others, bits[row], groups[row], weights[row] if len(weights) else 1)
             continue
         mantissa = np.int64(bits[row] & np.uint64(0xFFFFFFFFFFFFF))
         if field:
@@ -194,9 +235,10 @@ def _add_floats(limbs: Any, others: Any, bits: Any, valid: Any, groups: Any, low
         lower = np.uint64(mantissa & 0xFFFFFFFF) << np.uint64(shift)
         upper = (mantissa >> 32) << shift
         group = groups[row]
-        limbs[group, place] += np.int64(lower & np.uint64(0xFFFFFFFF))
-        limbs[group, place + 1] += np.int64(lower >> np.uint64(32)) + (upper & 0xFFFFFFFF)
-        limbs[group, place + 2] += upper >> 32
+        middle = np.int64(lower >> np.uint64(32)) + (upper & 0xFFFFFFFF)
+        _add_digit(limbs, group, place, np.int64(lower & np.uint64(0xFFFFFFFF)), weights, row)
+        _add_digit(limbs, group, place + 1, middle & 0xFFFFFFFF, weights, row)
+        _add_last_digit(limbs, group, place + 2, (upper >> 32) + (middle >> 32), weights, row)
 
 
 @njit(cache=True)

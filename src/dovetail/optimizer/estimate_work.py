@@ -98,7 +98,7 @@ def _collect(
 ) -> None:
     """Add what probes at the node and after it; `rows` a batch come to the node."""
     found = stats.step(node.id)
-    pairs = rows * (1.0 if found is None else found.value)
+    pairs = rows * (1.0 if found is None else found.value) if node.builds_rows else 0.0
     if node.step.index.keys:
         side = _side(node, stores)
         by_side = sides.setdefault((node.step.target, node.step.index.id), {})

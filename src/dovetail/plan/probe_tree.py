@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from dovetail.plan.factorization import Factorization
 from dovetail.plan.store_plan import IndexPlan
 from dovetail.plan.visibility import Visibility
 from dovetail.query.expression import TRUE, Expression
@@ -104,6 +105,7 @@ class Emit:
     """A query whose last member is joined at this node; `output` speaks of members.
 
     Its rows are answers, rows of the store `into`, or witnesses: then they only tell that their members are partners.
+    With a `factorization` they are not built; `why_built` says in words why rows that are only aggregated must be.
     """
 
     query: str
@@ -111,6 +113,8 @@ class Emit:
     output: tuple[OutputColumn, ...]
     into: str | None = None
     is_witness: bool = False
+    factorization: Factorization | None = None
+    why_built: str | None = None
 
     @property
     def is_answer(self) -> bool:
@@ -139,6 +143,11 @@ class ProbeNode:
         yield self
         for child in self.children:
             yield from child.walk()
+
+    @property
+    def builds_rows(self) -> bool:
+        """Whether rows that meet here become joined rows of anybody."""
+        return bool(self.children) or any(emit.factorization is None for emit in self.emits)
 
     @property
     def depth(self) -> int:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dovetail.core.errors import EvaluationError
-from dovetail.kernels.exact_sum import fold_sums, fold_values
+from dovetail.kernels.exact_sum import fold_values
 from dovetail.kernels.fold_columns import count_rows, fold_counts, fold_extremes
 from dovetail.kernels.group_rows import codes_of_keys, key_column, plain_key
 from dovetail.kernels.hyperloglog import ranks_of, registers_of
@@ -119,10 +119,7 @@ def _column(column: PartialColumn, rows: JoinedRows, numbers: I64, count: int) -
     values = rows.values_of(column.arguments[0])
     if column.fold is not Fold.SUM:
         return fold_extremes(values, numbers, count, largest=column.fold is Fold.MAX)
-    if rows.weights is None:
-        return fold_values(values, numbers, count)
-    single = fold_values(values, np.arange(rows.rows), rows.rows)
-    return fold_sums(single, numbers, count, rows.weights)
+    return fold_values(values, numbers, count, rows.weights)
 
 
 def _counts(column: PartialColumn, rows: JoinedRows, numbers: I64, count: int) -> I64:

@@ -21,6 +21,7 @@ from dovetail.runtime.answer_files import AnswerFiles
 from dovetail.runtime.batch_task import BatchTask, MergeTask
 from dovetail.runtime.decide_operator import DecideOperator
 from dovetail.runtime.emit_rows import emit_rows
+from dovetail.runtime.fold_operator import FoldOperator
 from dovetail.runtime.frame import Frame
 from dovetail.runtime.group_folder import GroupFolder
 from dovetail.runtime.group_operator import GroupStage
@@ -104,7 +105,10 @@ class _Hop:
         self._table_by_id = {table.id: table for group in task.plan.groups for table in group.tables}
         self._group_ids = {group.id for group in task.plan.groups}
         self.groups = GroupStage(task, partition, first_split, self.report, self._answers)
-        self._probe = ProbeOperator(task, self._snapshots, self._take, self.report, self.work, self._outgoing.add)
+        fold = FoldOperator(task, self._snapshots, self._folder, self.report, self.work)
+        self._probe = ProbeOperator(
+            task, self._snapshots, self._take, self.report, self.work, self._outgoing.add, fold=fold
+        )
 
     def _take(self, emit: Emit, frame: Frame) -> None:
         """Rows that are whole: answers, rows of an intermediate, or of groups."""

@@ -7,8 +7,7 @@ only it wanted is not matched any more, and the others do not notice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -30,11 +29,13 @@ from dovetail.plan.visibility import Visibility
 from dovetail.query.expression import Call, Expression, all_of, rename_relations
 from dovetail.query.types import BOOLEAN
 from dovetail.runtime.batch_task import BatchTask
+from dovetail.runtime.fold_operator import FoldOperator
 from dovetail.runtime.frame import Frame, FrameValues, concat_frames
 from dovetail.runtime.partial import Partial
+from dovetail.runtime.probe import BucketEntries, Probe, bounds_of
 from dovetail.runtime.range_demands import RangeDemands, needs_ranges, range_demands
 from dovetail.runtime.report import StepCount, TaskReport, UnitWork
-from dovetail.runtime.route_entries import EntryChoice, Part, Route
+from dovetail.runtime.route_entries import Part, Route
 from dovetail.runtime.snapshot import Entries, SelectionBits, StoreSnapshot
 from dovetail.store.bucket_file import BucketMeta
 
@@ -45,21 +46,6 @@ TakeRows = Callable[[Emit, Frame], None]
 LegKey = tuple[str, int]
 ROWS_A_PIECE = 1 << 16
 NO_TIMES: I64 = np.zeros(0, np.int64)
-
-
-@dataclass(frozen=True)
-class _Demands:
-    """What a node's legs ask of a pair: their bounds speak of these `members` of the probing rows.
-
-    Stored rows are looked for among these `entries` of each bucket, within `ranges`: None where rows are found by
-    their keys alone.
-    """
-
-    members: tuple[int, ...]
-    bounds: LegBounds
-    selections: SelectionBits
-    entries: list[EntryChoice]
-    ranges: RangeDemands | None
 
 
 class ProbeOperator:
@@ -74,8 +60,9 @@ class ProbeOperator:
         work: UnitWork,
         send_on: SendOn,
         fixed_route: Route | None = None,
+        fold: FoldOperator | None = None,
     ) -> None:
-        """Where there is no `fixed_route`, rows are spread as the plan says."""
+        """Where there is no `fixed_route`, rows are spread as the plan says. Factorized emits are for `fold`."""
         self._task = task
         self._snapshots = snapshots
         self._take = take
@@ -85,6 +72,7 @@ class ProbeOperator:
         self._work = work
         self._fixed_route = fixed_route
         self._route_by_routing: dict[Routing, Route] = {}
+        self._fold = fold
 
     def route(self, node: ProbeNode) -> Route:
         """How the index that is probed there is spread over partitions."""
@@ -123,18 +111,39 @@ class ProbeOperator:
             # What a fill joins is not what new rows meet: planners shall not learn from it.
             self._report.steps.append(count)
         try:
-            members, bounds = _bounds_of(node)
+            members, bounds = bounds_of(node)
             selections = self.selection_bits(node.step.target, node.legs)
             choices = route.stored(part, partial.codes)
             rows = ProbeRows(partial.codes, partial.bits, self._member_times(members, partial, start_times))
-            demands = _Demands(members, bounds, selections, choices, self._ranges(node, partial, rows, bounds))
-            void_count = self._stop_void_legs(node, rows, 0)
-            for frame, bits in _in_larger_pieces(self._matches(node, partial, rows, demands, count)):
-                count.matched_rows += len(frame)
-                self._decide(node, frame, bits)
-                void_count = self._stop_void_legs(node, rows, void_count)
+            ranges = self._ranges(node, partial, rows, bounds)
+            probe = Probe(node, partial, rows, bounds, selections, ranges, count)
+            self._stop_void_legs(node, rows, 0)
+            stored = [(ordinal, choice) for ordinal in self._visible(node) for choice in choices]
+            unfolded = [] if self._fold is None else self._fold.fold_legs(probe, stored)
+            for each, entries in ((probe, stored), *unfolded):
+                self._join(each, entries)
         except EvaluationError as error:
             self._report.fail({leg.query for leg in node.legs}, error)
+
+    def _visible(self, node: ProbeNode) -> Iterator[int]:
+        """The buckets whose rows the step may see."""
+        snapshot = self._snapshots[node.step.target]
+        last = len(snapshot.metas) if node.step.visibility is Visibility.UP_TO_NOW else snapshot.current_from
+        first_batch = min(self._complete_from[leg.query] for leg in node.legs)
+        before_batch = node.step.before_batch
+        for ordinal, meta in enumerate(snapshot.metas[:last]):
+            if meta.lower_batch < first_batch or not self.is_here(meta):
+                continue
+            if before_batch is None or meta.upper_batch < before_batch:
+                yield ordinal
+
+    def _join(self, probe: Probe, stored: Sequence[BucketEntries]) -> None:
+        """Every leg that wants some of the rows gets what they meet among the stored entries."""
+        void_count = len(self._report.void_queries)
+        for frame, bits in _in_larger_pieces(self._matches(probe, stored)):
+            probe.count.matched_rows += len(frame)
+            self._decide(probe.node, frame, bits)
+            void_count = self._stop_void_legs(probe.node, probe.rows, void_count)
 
     def _ranges(self, node: ProbeNode, partial: Partial, rows: ProbeRows, bounds: LegBounds) -> RangeDemands | None:
         if not needs_ranges(node):
@@ -166,55 +175,44 @@ class ProbeOperator:
             times[place] = self._snapshots[partial.frame.stores[member]].times(partial.frame.refs[member])
         return times
 
-    def _matches(
-        self, node: ProbeNode, partial: Partial, rows: ProbeRows, demands: _Demands, count: StepCount
-    ) -> Iterator[tuple[Frame, U64]]:
+    def _matches(self, probe: Probe, stored: Sequence[BucketEntries]) -> Iterator[tuple[Frame, U64]]:
         """Pairs as frames, and the legs that want each."""
-        snapshot = self._snapshots[node.step.target]
-        confirm = self._confirmation(node)
-        last = len(snapshot.metas) if node.step.visibility is Visibility.UP_TO_NOW else snapshot.current_from
-        first_batch = min(self._complete_from[leg.query] for leg in node.legs)
-        before_batch = node.step.before_batch
-        for ordinal in range(last):
-            meta = snapshot.metas[ordinal]
-            if meta.lower_batch < first_batch or not self.is_here(meta):
-                continue
-            if before_batch is not None and meta.upper_batch >= before_batch:
-                continue
-            for choice in demands.entries:
-                entries = snapshot.entries(ordinal, node.step.index, choice)
-                for pairs in self._pairs(node, rows, demands, ordinal, entries):
-                    count.near_rows += pairs.near_count
-                    self._work.pairs += pairs.near_count
-                    if len(pairs.probe_idx) == 0:
-                        continue
-                    refs = make_refs(ordinal, pairs.stored_rows)
-                    frame = partial.frame.take(pairs.probe_idx).joined(node.step.target, refs)
-                    yield self._confirmed(frame, pairs.bits, confirm)
+        if not probe.rows.bits.any():
+            return
+        step = probe.node.step
+        confirm = self._confirmation(probe.node)
+        for ordinal, choice in stored:
+            entries = self._snapshots[step.target].entries(ordinal, step.index, choice)
+            for pairs in self._pairs(probe, ordinal, entries):
+                probe.count.near_rows += pairs.near_count
+                self._work.pairs += pairs.near_count
+                if len(pairs.probe_idx) == 0:
+                    continue
+                refs = make_refs(ordinal, pairs.stored_rows)
+                frame = probe.partial.frame.take(pairs.probe_idx).joined(step.target, refs)
+                yield self._confirmed(frame, pairs.bits, confirm)
 
-    def _pairs(
-        self, node: ProbeNode, rows: ProbeRows, demands: _Demands, ordinal: int, entries: Entries
-    ) -> Iterator[Pairs]:
+    def _pairs(self, probe: Probe, ordinal: int, entries: Entries) -> Iterator[Pairs]:
         if len(entries.codes) == 0:
             return iter(())
-        snapshot = self._snapshots[node.step.target]
+        step, bounds, max_pairs = probe.node.step, probe.bounds, self._task.max_pairs
+        snapshot = self._snapshots[step.target]
         meta = snapshot.metas[ordinal]
         stored = StoredRows(
             codes=entries.codes,
             rows=entries.rows,
-            times=snapshot.bucket_times(ordinal) if demands.members else NO_TIMES,
+            times=snapshot.bucket_times(ordinal) if bounds.member_count else NO_TIMES,
             time_range=(
                 NO_LOWER if meta.min_time_us is None else meta.min_time_us,
                 NO_UPPER if meta.max_time_us is None else meta.max_time_us,
             ),
-            places=demands.selections.place[:, ordinal],
-            word_addresses=demands.selections.addresses[ordinal],
+            places=probe.selections.place[:, ordinal],
+            word_addresses=probe.selections.addresses[ordinal],
         )
-        if demands.ranges is None:
-            return match_pairs(rows, stored, demands.bounds, max_pairs=self._task.max_pairs)
-        ranges = demands.ranges.of_entries(node, snapshot, ordinal, entries)
-        has_keys = bool(node.step.index.keys)
-        return match_ranges(rows, stored, demands.bounds, ranges, has_keys=has_keys, max_pairs=self._task.max_pairs)
+        if probe.ranges is None:
+            return match_pairs(probe.rows, stored, bounds, max_pairs=max_pairs)
+        ranges = probe.ranges.of_entries(probe.node, snapshot, ordinal, entries)
+        return match_ranges(probe.rows, stored, bounds, ranges, has_keys=bool(step.index.keys), max_pairs=max_pairs)
 
     def _confirmation(self, node: ProbeNode) -> Expression | None:
         """What must be evaluated because equal codes do not prove equal keys; None when they do."""
@@ -313,18 +311,3 @@ def _in_larger_pieces(matches: Iterable[tuple[Frame, U64]]) -> Iterator[tuple[Fr
             frames, bits, rows = [], [], 0
     if frames:
         yield concat_frames(frames), np.concatenate(bits, axis=1)
-
-
-def _bounds_of(node: ProbeNode) -> tuple[tuple[int, ...], LegBounds]:
-    """The probing rows' members that some leg's bounds speak of, and each leg's bounds against them."""
-    bounds = [(place, bound) for place, leg in enumerate(node.legs) for bound in leg.bounds]
-    members = tuple(sorted({bound.earlier + bound.later - node.member for _, bound in bounds}))
-    lower = np.full((len(node.legs), len(members)), NO_LOWER, np.int64)
-    upper = np.full((len(node.legs), len(members)), NO_UPPER, np.int64)
-    for place, bound in bounds:
-        column = members.index(bound.earlier + bound.later - node.member)
-        if bound.later == node.member:
-            upper[place, column] = bound.upper_us
-        else:
-            lower[place, column] = -bound.upper_us
-    return members, LegBounds(lower, upper)

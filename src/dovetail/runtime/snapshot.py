@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +28,8 @@ from dovetail.plan.store_plan import EVENT_TIME, IndexPlan, StorePlan
 from dovetail.query.expression import TRUE, Call, Column, Expression, columns_of
 from dovetail.query.join_query import PRESENT
 from dovetail.runtime.build_index import build_index, order_column
-from dovetail.runtime.route_entries import EntryChoice
+from dovetail.runtime.foldable_rows import FoldableRows
+from dovetail.runtime.route_entries import EntryChoice, RunEntries
 from dovetail.store.bucket_file import Bucket, BucketIndex, BucketMeta
 
 U64 = npt.NDArray[np.uint64]
@@ -51,6 +53,7 @@ class MappedBucket:
         self._place_by_selection = {name: place for place, name in enumerate(meta.selections)}
         self._next_place = len(self.words) * BITS_PER_WORD
         self._built_indexes: dict[str, BucketIndex] = {}
+        self._foldable_rows: dict[tuple[str, EntryChoice, int, bool], FoldableRows] = {}
         self._entry_values: dict[tuple[str, Expression], EntryValues] = {}
 
     def index(self, index: IndexPlan, timezone: str, event_time: str | None) -> BucketIndex:
@@ -93,6 +96,18 @@ class MappedBucket:
             place = self._place_by_selection[name] = self._next_place
             self._add_bit(place, mask)
         return place
+
+    def foldable_rows(self, key: tuple[str, EntryChoice, int, bool], make: Callable[[], FoldableRows]) -> FoldableRows:
+        """Made once: by the index, the entries of it, the place of a selection, and whether they are by time."""
+        if key not in self._foldable_rows:
+            self._foldable_rows[key] = make()
+        return self._foldable_rows[key]
+
+    def values(self, column: Column, rows: npt.NDArray[Any], timezone: str) -> pa.Array:
+        """A column of these rows; NULL if the bucket lacks it."""
+        if column.name not in self.meta.columns:
+            return pa.nulls(len(rows), arrow_type(column.type, timezone))
+        return self.file.column(column.name).take(pa.array(rows))
 
     def _add_bit(self, place: int, mask: Mask) -> None:
         """Younger selections share words of their own, those of the file are mapped read-only."""
@@ -205,6 +220,12 @@ class Entries:
             self._words[key] = self._bucket.words[word][self.rows]
         return self._words[key]
 
+    def pass_mask(self, place: int) -> Mask:
+        """The entries whose bit at `place` is set."""
+        word, bit = divmod(place, BITS_PER_WORD)
+        mask: Mask = (self.words(word) >> np.uint64(bit)) & np.uint64(1) != 0
+        return mask
+
 
 class StoreSnapshot:
     """One store's buckets; ordinals from `current_from` on are of this batch."""
@@ -235,6 +256,29 @@ class StoreSnapshot:
             part = choice.positions(found.codes, bucket.meta.checksum)
             self._entries[key] = Entries(bucket, ordinal, found, part)
         return self._entries[key]
+
+    def foldable_rows(
+        self, ordinal: int, index: IndexPlan, choice: EntryChoice, place: int, *, is_timed: bool
+    ) -> FoldableRows:
+        """Entries whose selection bit lies at `place`, ready to be folded; prepared once per worker and bucket."""
+        entries = self.entries(ordinal, index, choice)
+
+        def make() -> FoldableRows:
+            times = entries.times(self.event_time) if is_timed else None
+            if place == ALL_PASS:
+                return FoldableRows(entries.codes, times, entries.rows)
+            passing = np.flatnonzero(entries.pass_mask(place))
+            passing_times = None if times is None else times[passing]
+            return FoldableRows(entries.codes[passing], passing_times, entries.rows[passing])
+
+        if isinstance(choice, RunEntries):
+            # The codes of this batch: nobody asks for just these again.
+            return make()
+        return self._buckets[ordinal].foldable_rows((index.id, choice, place, is_timed), make)
+
+    def bucket_column(self, ordinal: int, rows: npt.NDArray[Any]) -> Callable[[Column], pa.Array]:
+        """Columns of some rows of one bucket."""
+        return lambda column: self._buckets[ordinal].values(column, rows, self._timezone)
 
     def entry_values(self, ordinal: int, index: IndexPlan, entries: Entries, expression: Expression) -> EntryValues:
         """Order values of an expression over `row` (or of `EVENT_TIME`), in the order of these entries."""

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from dovetail.core.text_tree import TextTree
 from dovetail.frontend.compile_sql import compile_sql
+from dovetail.optimizer.choose_factorizations import choose_factorizations
 from dovetail.optimizer.choose_probe_orders import choose_probe_order, estimated_rows
 from dovetail.optimizer.choose_ranks import WantedProbe, choose_ranks
 from dovetail.optimizer.cost_alone import costs_alone
@@ -24,9 +25,11 @@ from dovetail.optimizer.decide import Decisions, keep_intermediates
 from dovetail.optimizer.decide_jointly import JointOptions, decide_jointly, joint_view
 from dovetail.optimizer.live_query import LiveQuery
 from dovetail.optimizer.materialize import Part, fold, foldable_subsets, intermediate_of, starts_of
+from dovetail.optimizer.plan_groups import plan_groups
 from dovetail.optimizer.plan_queries import orders_taken, plan_queries
 from dovetail.optimizer.running_plan import running_plan
 from dovetail.optimizer.share_costs import share_costs
+from dovetail.plan.probe_tree import Emit
 from dovetail.plan.shared_plan import even_placement
 from dovetail.query.stream import Stream
 from dovetail.query.types import BIGINT, TIMESTAMP
@@ -183,6 +186,29 @@ def _running(given: PassInput) -> TextTree:
     return TextTree("running", (running.plan.text_tree(), _lines("wanted by", users)))
 
 
+def _factorizations(given: PassInput) -> TextTree:
+    trees = []
+    for live in given.queries:
+        joining, groups = plan_groups((live,))
+        plan = plan_queries(joining, STREAMS, even_placement(8, 2), epoch=1, stats=given.stats, groups=groups)
+        lines = [
+            f"new {tree.start} > {node.step.target}: {_said_of(emit)}"
+            for tree in choose_factorizations(plan).trees
+            for node in tree.walk()
+            for emit in node.emits
+        ]
+        trees.append(_lines(live.name, lines))
+    return TextTree("last steps", tuple(trees))
+
+
+def _said_of(emit: Emit) -> str:
+    if emit.factorization is None:
+        return f"rows are built: {emit.why_built}" if emit.why_built else "rows are built"
+    folded = set(emit.factorization.folded)
+    said = (f"{'folded' if each.name in folded else 'walked'} {each.expression}" for each in emit.output)
+    return f"{emit.factorization.side.value} are folded: {', '.join(said)}"
+
+
 def _lines(head: str, lines: list[str]) -> TextTree:
     return TextTree(head, tuple(map(TextTree, lines)))
 
@@ -195,4 +221,5 @@ PASSES: dict[str, Callable[[PassInput], TextTree]] = {
     "decide_jointly": _joint_decision,
     "share_costs": _cost_shares,
     "running_plan": _running,
+    "choose_factorizations": _factorizations,
 }

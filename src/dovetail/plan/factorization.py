@@ -1,0 +1,27 @@
+"""A last step whose rows are not built (D4): one side of the join is walked, the other folded.
+
+    walked row   meets   a run of rows of equal key   ->   the row once, how many it meets, and what they sum up to
+
+So the cost follows rows, not results. Which side is walked is decided by what groups are made of: all that tells one
+group from another must be said of walked rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class FoldedSide(Enum):
+    """The stored rows that the step looks up, or the probing ones with all members so far."""
+
+    STORED = "stored rows"
+    PROBING = "probing rows"
+
+
+@dataclass(frozen=True)
+class Factorization:
+    """Which side is folded, and the output columns that are values of that side; all others are of walked rows."""
+
+    side: FoldedSide
+    folded: tuple[str, ...]
