@@ -6,6 +6,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from dovetail.frontend.compile_sql import compile_sql
+from dovetail.query.stream import Stream
+from dovetail.query.types import BIGINT, DOUBLE, STRING, TIMESTAMP, SqlType
+
 README = Path(__file__).parent.parent / "README.md"
 
 
@@ -22,3 +26,20 @@ def test_python_example_of_the_readme_runs_and_gives_results(
     exec(compile(own_folder, "README.md", "exec"), {})  # noqa: S102 - our own text
     printed = capsys.readouterr().out
     assert re.search(r"^\|\s*\d+\|\s*\d+\|\s*\d+\|$", printed, flags=re.MULTILINE), printed
+
+
+def stream(name: str, **columns: SqlType) -> Stream:
+    return Stream(name, (*columns.items(), ("ts", TIMESTAMP)), "ts", 0)
+
+
+def test_sql_examples_of_the_readme_are_queries() -> None:
+    streams = (
+        stream("lines", shipmode=STRING, price=DOUBLE),
+        stream("orders", id=BIGINT, price=DOUBLE),
+        stream("payments", order_id=BIGINT),
+        stream("views", lang=STRING, user=STRING),
+    )
+    text = "".join(re.findall(r"```sql\n(.*?)```", README.read_text(encoding="utf-8"), flags=re.DOTALL))
+    queries = re.split(r";\s*(?:--.*)?\n\s*", text.strip() + "\n")
+    compiled = [compile_sql(query, {each.name: each for each in streams}) for query in queries if query]
+    assert len(compiled) == 3

@@ -82,6 +82,61 @@ MATERIALIZE: dict[str, Any] = {
     **CIRCUMSTANCES,
 }
 
+THETA_CASE: dict[str, Any] = {
+    "rows": 100,
+    "results": 10,
+    "dovetail_s": 2.0,
+    "duckdb_s": 0.5,
+    "floor_s": 1.0,
+    "ratio_duckdb": 4.0,
+    "floor_ratio": 2.0,
+}
+THETA: dict[str, Any] = {
+    "suite": "theta",
+    "scale": 1.0,
+    "units": 16,
+    **THETA_CASE,
+    "rows_per_s": 50,
+    "unit_a_core_s": 1.5,
+    "stored_rows_over_input_rows": 1.0,
+    "by_units": {
+        "4": {"ours_stored_rows": 100, "matrix_stored_rows": 200},
+        "16": {"ours_stored_rows": 100, "matrix_stored_rows": 400},
+    },
+    "selected_by_query": THETA_CASE,
+    "inequality": THETA_CASE,
+    "similarity": THETA_CASE,
+    "equi_part": {
+        "dovetail_s": 1.0,
+        "spark_s": None,
+        "spark_stopped_after_s": 300.0,
+        "spark_done_share": 0.5,
+        "ratio_spark": 300.0,
+    },
+    **CIRCUMSTANCES,
+}
+GROUPS_CASE: dict[str, Any] = {"rows": 100, "groups": 5, "dovetail_s": 2.0, "duckdb_s": 0.1, "spark_batch_s": 3.0}
+AGGREGATES: dict[str, Any] = {
+    "suite": "aggregates",
+    "queries": {
+        "Q5": {**GROUPS_CASE, "spark_s": 40.0},
+        "Band": {**GROUPS_CASE, "spark_s": None, "spark_refusal": "no equality"},
+    },
+    "rows": 4_000,
+    "results": 4_000_000,
+    "materialized_s": 50.0,
+    "factorized_s": 0.5,
+    "spark_s": 600.0,
+    "spark_finished": False,
+    "spark_stopped_after_s": 300.0,
+    "spark_done_share": 0.5,
+    "floor_s": 0.25,
+    "ratio_materialized": 100.0,
+    "ratio_spark": 1200.0,
+    "sums_equal": True,
+    **CIRCUMSTANCES,
+}
+
 
 def _values(figures: dict[str, Any]) -> dict[str, str]:
     return {row.measured: row.value for row in figure_rows(figures)}
@@ -123,6 +178,24 @@ def test_each_tree_of_a_join_has_a_row() -> None:
         values["Q3, left-deep: rows shipped; rows stored; time of batches; of planning"] == "400; 2,000; 0.5 s; 0.1 s"
     )
     assert len(values) == 3
+
+
+def test_band_stands_beside_its_limit_its_floor_and_the_join_matrix() -> None:
+    values = _values(THETA)
+    assert values["Band, 16 units"] == "50 rows/s; 2.0 s; DuckDB batch 0.5 s; only reading 1.0 s"
+    assert values["Band, 16 units: rows stored over input rows"] == "1.00"
+    assert values["Band, 4 units: join-matrix's stored rows over ours"] == "2.00x"
+    assert values["Band, 16 units: join-matrix's stored rows over ours"] == "4.00x"
+    assert values["Band's equi-part, faster than Spark"] == "at least 300.0x"
+
+
+def test_what_spark_refused_and_what_it_did_not_finish_is_said() -> None:
+    values = _values(AGGREGATES)
+    assert values["Q5 with aggregation, 100 rows, 5 groups"].endswith("Spark streaming 40.0 s")
+    assert values["Band with aggregation, 100 rows, 5 groups"].endswith("Spark streaming refused")
+    size = "count and sum over 4,000 rows, 4,000,000 results"
+    assert values[f"{size}: Spark"] == "600.0 s expected, stopped after 300.0 s, 50% done"
+    assert values["factorized, faster than with rows built"] == "100.0x"
 
 
 def test_the_block_names_the_machine_and_the_date_once() -> None:

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dovetail.bench.peers_duckdb import DuckDbPeer
-from dovetail.bench.verify import Answer, unequal_queries
+from dovetail.bench.verify import Answer, same_rows, unequal_queries
 from dovetail.bench.workloads import StreamFiles, Workload
 
 NO_STREAMS = StreamFiles(Workload((), 1, 1, (1,) * 6), Path())
@@ -48,3 +48,28 @@ def test_a_missing_query_is_unequal() -> None:
 
 def test_equal_answers_leave_nothing_to_report() -> None:
     assert unequal_queries({"q1": Answer(1, 5)}, {"q1": Answer(1, 5)}) == []
+
+
+def test_rows_are_the_same_whatever_their_order_and_types() -> None:
+    expected = pa.table({"k": ["x", "y"], "n": [1, 2], "v": [0.5, 1.5]})
+    observed = pa.table({"k": ["y", "x"], "total": pa.array([2, 1]).cast(pa.decimal128(38, 0)), "v": [1.5, 0.5]})
+    assert same_rows(expected, observed)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"k": ["x", "y"], "n": [1, 3]},
+        {"k": ["y", "x"], "n": [1, 2]},
+        {"k": ["x"], "n": [1]},
+        {"k": ["x", "y", "y"], "n": [1, 2, 2]},
+        {"k": ["x", "y"], "n": [1, None]},
+    ],
+)
+def test_rows_that_differ_are_not_the_same(other: dict[str, list[object]]) -> None:
+    assert not same_rows(pa.table({"k": ["x", "y"], "n": [1, 2]}), pa.table(other))
+
+
+def test_a_time_is_the_same_with_and_without_its_zone() -> None:
+    plain = pa.table({"ts": pa.array([1_000_000]).cast(pa.timestamp("us"))})
+    assert same_rows(plain, pa.table({"ts": pa.array([1_000_000]).cast(pa.timestamp("us", tz="UTC"))}))

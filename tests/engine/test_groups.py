@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dovetail.core.errors import QueryError
-from dovetail.engine.explain import explain_plan, explain_query
+from dovetail.engine.explain import explain_plan, explain_preview, explain_query
 from dovetail.testing.local_session import LocalSession
 
 if TYPE_CHECKING:
@@ -219,6 +219,31 @@ def test_groups_go_with_their_last_reader(bench: Bench) -> None:
     assert not any(meta.store.startswith("groups/") for meta in session.engine.state.buckets)
 
 
+def test_what_came_before_all_readers_goes(bench: Bench) -> None:
+    session = bench.open()
+    session.create_query(COUNT, "old")
+    rows: list[Row] = [(1, 0, 1.0)]
+    bench.push(session, a=rows, b=rows)
+    session.create_query(COUNT, "young")
+    session.drop_query("old")
+    bench.push(session, a=rows, b=rows)
+    (group,) = session.engine.plan()[0].groups
+    assert {meta.lower_batch for meta in session.engine.state.buckets if meta.store == group.id} == {1}
+    assert rows_of(session, "young") == [(1, 3)]
+
+
+@pytest.mark.parametrize("window", ["", ", window(ts, '10 seconds')"])
+def test_approximate_counts_are_near_over_all_batches(bench: Bench, window: str) -> None:
+    session = bench.open()
+    session.create_query(f"SELECT k, approx_count_distinct(v) AS n FROM a GROUP BY k{window}", "q")
+    for batch in range(4):
+        bench.push(session, a=[(row % 2, batch * 300 + row, 1.0) for row in range(600)])
+    bench.push(session, a=[(0, 0, 11.0)])
+    counts = dict(rows_of(session, "q"))
+    # Rows 0 to 1499, even ones in one group, odd ones in the other.
+    assert all(abs(counts[key] - 750) <= 40 for key in (0, 1))
+
+
 def test_merged_buckets_hold_each_group_once(bench: Bench) -> None:
     session = bench.open(merge_fanout=2, partitions=1)
     session.create_query("SELECT k, SUM(v) AS s, COUNT(DISTINCT v) AS d FROM a GROUP BY k", "q")
@@ -268,6 +293,25 @@ def test_groups_are_explained(bench: Bench) -> None:
     assert said["groups"]["stored_rows"] == 1
 
 
+def test_a_query_for_groups_can_be_previewed(bench: Bench) -> None:
+    session = bench.open()
+    session.create_query(COUNT, "one")
+    bench.push(session, a=[(1, 0, 1.0)], b=[(1, 0, 1.0)])
+    said = explain_preview(session.engine, COUNT + " HAVING COUNT(*) > 1", "json")
+    assert said["groups"]["queries"] == ["(this SELECT)", "one"]
+    assert len(session.engine.plan()[0].groups[0].users) == 1
+
+
+def test_groups_count_as_what_their_only_reader_stores(bench: Bench) -> None:
+    session = bench.open(max_query_bytes=20_000)
+    session.create_query("SELECT k, SUM(v) AS s FROM a GROUP BY k", "small")
+    session.create_query("SELECT v, k, MAX(ts) AS m FROM a GROUP BY v, k", "large")
+    for batch in range(4):
+        bench.push(session, a=[(row % 2, batch * 200 + row, 1.0) for row in range(200)])
+    assert "max_query_bytes" in (session.engine.named("large").error or "")
+    assert session.engine.named("small").error is None
+
+
 def test_groups_cannot_be_backfilled(bench: Bench) -> None:
     session = bench.open()
     with pytest.raises(QueryError, match="cannot be backfilled"):
@@ -281,3 +325,25 @@ def test_a_query_over_one_stream_keeps_nothing(bench: Bench) -> None:
     bench.push(session, a=[(4, 4, 2.0)])
     assert rows_of(session, "q") == [(2, 2), (3, 3), (4, 4)]
     assert session.engine.state.buckets == ()
+
+
+@pytest.mark.parametrize(
+    ("kind", "running", "windowed"),
+    [
+        ("LEFT", {1: 3, 2: 1, 3: 1}, [3, 2]),
+        ("LEFT SEMI", {1: 1, 3: 1}, [1, 1]),
+        ("LEFT ANTI", {2: 1}, [1]),
+    ],
+)
+def test_groups_of_rows_without_a_partner(
+    bench: Bench, kind: str, running: dict[int, int], windowed: list[int]
+) -> None:
+    join = JOIN.replace("JOIN", f"{kind} JOIN")
+    session = bench.open()
+    session.create_query(f"SELECT a.k, COUNT(*) AS n {join} GROUP BY a.k", "running")
+    session.create_query(f"SELECT window.start AS w, COUNT(*) AS n {join} GROUP BY window(a.ts, '10 seconds')", "q")
+    bench.push(session, a=[(1, 0, 1.0), (2, 0, 12.0)], b=[(1, 0, 1.0)])
+    bench.push(session, a=[(3, 0, 12.0)], b=[(1, 0, 2.0), (1, 0, 3.0), (3, 0, 14.0)])
+    bench.push(session, a=[(9, 0, 100.0)], b=[(8, 0, 100.0)])
+    assert dict(rows_of(session, "running")) == running
+    assert [row["n"] for _, row in sorted(answered(session, "q"), key=lambda row: str(row[1]["w"]))] == windowed

@@ -35,9 +35,10 @@ from dovetail.bench.workbench import Workbench
 
 DEFAULT_SCALE = 0.2
 QUICK_SCALE = 0.005
-DEFAULT_ROWS = 400_000
-QUICK_ROWS = 16_000
+DEFAULT_ROWS = 1_000_000
+QUICK_ROWS = 8_000
 BATCHES = 4
+QUICK_BATCHES = 2
 CHECKED_KEYS = 2
 """All sums are checked on a few keys: with a million results to each, that is enough to overflow what is too small."""
 
@@ -49,15 +50,16 @@ FACTORIZED = {"factorize": True}
 
 def run(bench: Workbench) -> dict[str, object]:
     scale = bench.options.scale_or(DEFAULT_SCALE, QUICK_SCALE)
+    batches = QUICK_BATCHES if bench.options.quick else BATCHES
     with bench.steps.step(f"TPC-H's tables at scale {scale}"):
-        files = write_aggregates(scale, BATCHES, bench.options.seed, bench.fresh_folder("tpch"))
+        files = write_aggregates(scale, batches, bench.options.seed, bench.fresh_folder("tpch"))
     with growth_is_meant():
         queries = {case.name: _query_figures(bench, case) for case in aggregate_cases(files)}
-        sums_equal = _are_sums_equal(bench)
-        fanout = _fanout_figures(bench)
+        sums_equal = _are_sums_equal(bench, batches)
+        fanout = _fanout_figures(bench, batches)
     return {
         "scale": scale,
-        "batches": BATCHES,
+        "batches": batches,
         "queries": queries,
         **fanout,
         "sums_equal": sums_equal,
@@ -104,9 +106,9 @@ def _spark_figures(bench: Workbench, case: FolderCase, right: Right) -> dict[str
     }
 
 
-def _are_sums_equal(bench: Workbench) -> bool:
+def _are_sums_equal(bench: Workbench, batches: int) -> bool:
     """Sums of integers, decimals and doubles: with rows built and without, as streams and in batch."""
-    data = Fanout(CHECKED_KEYS, BATCHES, seed=bench.options.seed)
+    data = Fanout(CHECKED_KEYS, batches, seed=bench.options.seed)
     streams = write_fanout(data, bench.fresh_folder("sums"))
     case = fanout_case("all sums", data, streams, ALL_SUMS)
     right = find_right(bench, case)
@@ -115,8 +117,8 @@ def _are_sums_equal(bench: Workbench) -> bool:
     return is_batch_equal and all(each.is_equal for each in ours)
 
 
-def _fanout_figures(bench: Workbench) -> dict[str, object]:
-    data = fanout_of(bench.options.rows_or(DEFAULT_ROWS, QUICK_ROWS), BATCHES, bench.options.seed)
+def _fanout_figures(bench: Workbench, batches: int) -> dict[str, object]:
+    data = fanout_of(bench.options.rows_or(DEFAULT_ROWS, QUICK_ROWS), batches, bench.options.seed)
     with bench.steps.step(f"{RESULTS_PER_ROW:,} results per row: writing {data.rows:,} rows"):
         streams = write_fanout(data, bench.fresh_folder("fanout"))
     case = fanout_case(f"{RESULTS_PER_ROW:,} results per row", data, streams, COUNT_AND_SUM)

@@ -35,7 +35,7 @@ from dovetail.bench.tpch import TpchFiles, growth_is_meant, select_sql
 from dovetail.bench.workbench import Workbench
 from dovetail.bench.workloads import SCHEMA_DDL, Workload, time_bound, write_workload
 
-DEFAULT_SCALE = 1.0
+DEFAULT_SCALE = 2.0
 QUICK_SCALE = 0.01
 BATCHES = 4
 QUICK_BATCHES = 2

@@ -36,16 +36,16 @@ def closed_windows(
 def kept_groups(
     groups: Iterable[GroupPlan], buckets: Iterable[BucketMeta], closed_us_by_group: Mapping[str, int]
 ) -> list[BucketMeta]:
-    """Buckets of groups that someone may still ask for; those of aggregations that nobody reads any more are not."""
-    open_from = {
-        table.id: group.open_from(closed_us_by_group.get(group.id)) for group in groups for table in group.tables
-    }
+    """Buckets of groups that someone may still ask for: in a window that is open, and not before all readers began."""
+    group_by_store = {table.id: group for group in groups for table in group.tables}
     kept = []
     for meta in buckets:
-        if meta.store in open_from:
-            begin_us = open_from[meta.store]
-            if begin_us is None or meta.max_time_us is None or meta.max_time_us >= begin_us:
-                kept.append(meta)
+        group = group_by_store.get(meta.store)
+        if group is None or meta.upper_batch < min(user.first_batch for user in group.users):
+            continue
+        open_from_us = group.open_from(closed_us_by_group.get(group.id))
+        if open_from_us is None or meta.max_time_us is None or meta.max_time_us >= open_from_us:
+            kept.append(meta)
     return kept
 
 

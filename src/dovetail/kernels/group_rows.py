@@ -93,7 +93,16 @@ def group_rows(codes: U64, columns: Sequence[KeyColumn]) -> RowGroups:
         numbers[waiting] = others + len(first_rows)
         first_rows = np.concatenate([first_rows, waiting[firsts]])
         waiting = _differing(waiting, numbers, first_rows, columns)
+        if not len(waiting):
+            return _as_they_come(numbers, first_rows)
     return RowGroups(numbers, first_rows)
+
+
+def _as_they_come(numbers: I64, first_rows: I64) -> RowGroups:
+    order = np.argsort(first_rows)
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    return RowGroups(place[numbers], first_rows[order])
 
 
 def _differing(rows: I64, numbers: I64, first_rows: I64, columns: Sequence[KeyColumn]) -> I64:

@@ -87,9 +87,10 @@ def _form(live: LiveQuery) -> _Form:
     is_new_counted = pane is None and any(
         each.function is AggregateFunction.COUNT_DISTINCT for each in groups.aggregates
     )
+    # Texts, for they stay the same when records gain a field: the state of groups is found by this name.
     said = [
         [(relation.stream, str(relation.hop_window), str(relation.selection)) for relation in query.relations],
-        [str(equality) for equality in query.equalities],
+        [f"{equality.a_side} = {equality.b_side}" for equality in query.equalities],
         [str(bound) for bound in query.time_bounds],
         [str(residual) for residual in query.residuals],
         f"{query.kind.value} where {query.where}",
