@@ -14,7 +14,7 @@ from dovetail.optimizer.choose_routing import (
     unusual,
 )
 from dovetail.plan.probe_tree import Emit, Leg, ProbeNode, ProbeStep, ProbeTree
-from dovetail.plan.routing import HASH, RANDOM, Routing
+from dovetail.plan.routing import DEALT, HASH, RANDOM, Routing
 from dovetail.plan.shared_plan import SharedPlan, even_placement
 from dovetail.plan.store_plan import ROW, IndexPlan, Retention, StorePlan
 from dovetail.plan.visibility import Visibility
@@ -124,14 +124,16 @@ def test_groups_out_of_balance_without_a_hot_key_get_contrand() -> None:
     assert chosen(stats_of(EVEN, EVEN), before, partitions=8) == {"a": HASH, "b": HASH}
 
 
-def test_an_index_without_a_key_is_routed_at_random_whatever_is_asked() -> None:
+def test_probes_of_an_index_without_a_key_are_dealt_out_unless_random_is_asked() -> None:
     keyless = IndexPlan(())
     plan = plan_of()
     plan = replace(plan, stores=tuple(replace(store, indexes=(INDEX, keyless)) for store in plan.stores))
     for policy in (choose_routings, keep_routings, fixed_routing(HASH), fixed_routing(Routing(subgroups=2))):
         found = policy(plan, stats_of(EVEN, EVEN), ())
-        assert {each.routing for each in found if each.index == "[]"} == {RANDOM}
+        assert {each.routing for each in found if each.index == "[]"} == {DEALT}
         assert all(index == "[k]" for _, index, _ in unusual(plan, found))
+    at_random = fixed_routing(RANDOM)(plan, stats_of(EVEN, EVEN), ())
+    assert {each.routing for each in at_random} == {RANDOM}
     with pytest.raises(ValueError, match="no key to route by"):
         replace(plan, routings=(("a", "[]", HASH),))
 

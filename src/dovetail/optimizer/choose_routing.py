@@ -1,6 +1,6 @@
 """How each index is spread over partitions (B2, A7): by hash, as long as that keeps all partitions busy.
 
-    keyless                                  random: nothing says where a partner could be
+    keyless                                  probing rows dealt out: nothing says where a partner could be
     slowest partition above 1.15 x the mean  split the frequent keys, each on the side that has more of its rows
     still above                              ContRand with as many subgroups as keep the balance; one of all is random
 
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from dovetail.optimizer.estimate_work import CodeWork, IndexWork, work_by_index
-from dovetail.plan.routing import HASH, Routing, Routings
+from dovetail.plan.routing import HASH, RANDOM, Routing, Routings
 from dovetail.plan.shared_plan import Placement, SharedPlan, usual_routing
 from dovetail.stats.catalog import StatsCatalog
 
@@ -59,14 +59,14 @@ def choose_routings(
 
 
 def fixed_routing(routing: Routing) -> RoutingPolicy:
-    """The same for all keyed indexes, whatever their skew."""
+    """The same for all indexes, whatever their skew; those without keys are random, too, or dealt out."""
 
     def choose(
         plan: SharedPlan, _stats: StatsCatalog, _running: tuple[ChosenRouting, ...]
     ) -> tuple[ChosenRouting, ...]:
         return tuple(
             ChosenRouting(store.id, index.id, routing, "the session's option says so")
-            if index.keys
+            if index.keys or routing == RANDOM
             else ChosenRouting(store.id, index.id, usual_routing(index), _usual_reason(index.keys))
             for store in plan.stores
             for index in store.indexes

@@ -4,6 +4,7 @@
     ContRand   the partitions form `subgroups` groups of equal size; the key group says which group, and inside it rows
                are dealt out one by one; a probe goes to all partitions of the group
     random     one group of all partitions: right for any condition, whatever the skew; a probe goes to all
+    dealt      for indexes without keys: probing rows are dealt out to all partitions, and each sees all stored rows
 
 A few frequent keys may be split on top of that, each on the side that has more of its rows:
 
@@ -54,6 +55,8 @@ class Routing:
     def __str__(self) -> str:
         if self.subgroups == 1:
             return "random"
+        if self == DEALT:
+            return "probing rows dealt out"
         text = "hash" if self.subgroups is None else f"ContRand, {self.subgroups} subgroups"
         parts = [f"{len(self.split_stored)} with many stored rows"] if self.split_stored else []
         parts += [f"{len(self.split_probing)} with many probing rows"] if self.split_probing else []
@@ -62,6 +65,9 @@ class Routing:
 
 HASH = Routing()
 RANDOM = Routing(subgroups=1)
+DEALT = Routing(split_probing=(0,))
+"""All rows of an index without keys have the code 0. As any task can read any bucket, probing rows need not visit all
+partitions as they do under random routing, and their searches are not repeated in each."""
 
 Routings = tuple[tuple[str, str, Routing], ...]
 """(store, index, routing), where it is not the usual one."""

@@ -12,7 +12,7 @@ from dovetail.plan.group_plan import GroupPlan
 from dovetail.plan.join_matrix import JoinMatrix
 from dovetail.plan.lone_rows import LoneRows, MatchedRows
 from dovetail.plan.probe_tree import Leg, ProbeNode, ProbeTree
-from dovetail.plan.routing import HASH, RANDOM, Routing, Routings
+from dovetail.plan.routing import DEALT, HASH, RANDOM, Routing, Routings
 from dovetail.plan.store_plan import IndexPlan, StorePlan
 from dovetail.query.expression import TRUE
 
@@ -60,8 +60,8 @@ def even_placement(group_count: int, partition_count: int) -> Placement:
 
 
 def usual_routing(index: IndexPlan) -> Routing:
-    """Rows are placed by their key, and those without one anywhere."""
-    return HASH if index.keys else RANDOM
+    """Rows are placed by their key; where there is none, whoever probes is placed anywhere."""
+    return HASH if index.keys else DEALT
 
 
 _MATCHED = ("new", "new", "matched")
@@ -102,7 +102,7 @@ class SharedPlan:
                     raise ValueError(f"node {node.id} probes an index that no store keeps")
         keyless = {(store.id, index.id) for store in self.stores for index in store.indexes if not index.keys}
         for name, index_name, routing in self.routings:
-            if (name, index_name) in keyless and routing != RANDOM:
+            if (name, index_name) in keyless and routing not in (DEALT, RANDOM):
                 raise ValueError(f"{name}{index_name} has no key to route by")
 
     def store(self, store_id: str) -> StorePlan:

@@ -82,9 +82,11 @@ class RunEntries:
     codes: tuple[int, ...]
     deal: Deal = WHOLE
 
-    def positions(self, codes: U64, offset: int) -> I64:
+    def positions(self, codes: U64, offset: int) -> slice | I64:
         wanted = np.array(self.codes, np.uint64)
         lower, upper = np.searchsorted(codes, wanted), np.searchsorted(codes, wanted, side="right")
+        if len(wanted) == 1 and self.deal == WHOLE:
+            return slice(int(lower[0]), int(upper[0]))
         return np.concatenate(
             [
                 np.arange(self.deal.first(begin, offset), end, self.deal.members)

@@ -13,7 +13,7 @@ from dovetail.optimizer.decide import Decide, Decisions, intermediates_of
 from dovetail.optimizer.live_query import LiveQuery, store_of
 from dovetail.optimizer.materialize import foldable_subsets, starts_of
 from dovetail.optimizer.weak_edges import weak_edges
-from dovetail.plan.routing import Routing
+from dovetail.plan.routing import RANDOM, Routing
 from dovetail.plan.shared_plan import SharedPlan, usual_routing
 from dovetail.query.stream import Stream
 from dovetail.stats.catalog import StatsCatalog
@@ -67,7 +67,7 @@ class RandomRoutings:
         for store in plan.stores:
             for index in store.indexes:
                 codes = _codes_seen(stats, store.id, index.id)
-                routing = self._routing(rng, codes) if index.keys else usual_routing(index)
+                routing = self._routing(rng, codes) if index.keys else rng.choice((usual_routing(index), RANDOM))
                 chosen.append(ChosenRouting(store.id, index.id, routing, "by chance"))
         return tuple(chosen)
 
