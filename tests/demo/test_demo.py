@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,11 +47,13 @@ def start_demo(temporary_folder: Path, config_folder: Path) -> subprocess.Popen[
 
 
 def end_of(demo: subprocess.Popen[str]) -> str:
-    try:
-        printed, _ = demo.communicate(timeout=END_TIMEOUT_S)
-    finally:
-        if demo.poll() is None:
-            os.killpg(demo.pid, signal.SIGKILL)
+    assert demo.stdout is not None
+    watchdog = threading.Timer(END_TIMEOUT_S, os.killpg, (demo.pid, signal.SIGKILL))
+    watchdog.start()
+    # Not communicate(): it would miss what readline() has taken from the pipe already.
+    printed = demo.stdout.read()
+    demo.wait()
+    watchdog.cancel()
     assert demo.returncode == 0, printed
     return printed
 
