@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from dovetail.kernels.gallop import first_above, first_at_least
 from dovetail.kernels.match_pairs import NO_LOWER, NO_UPPER, NULL_TIME
 
 U64 = npt.NDArray[np.uint64]
@@ -145,49 +146,14 @@ def _ordered_runs(codes: Any, times: Any) -> Any:
 
 
 @njit(cache=True)
-def _first_not_below(values: Any, value: Any, begin: Any, end: Any) -> Any:
-    """From `begin` on, where values ascend: doubling steps until past the value, then halving the gap."""
-    step = 1
-    left = begin
-    while left + step < end and values[left + step] < value:
-        left += step
-        step += step
-    right = min(left + step, end)
-    while left < right:
-        middle = (left + right) >> 1
-        if values[middle] < value:
-            left = middle + 1
-        else:
-            right = middle
-    return left
-
-
-@njit(cache=True)
-def _first_above(values: Any, value: Any, begin: Any, end: Any) -> Any:
-    step = 1
-    left = begin
-    while left + step < end and values[left + step] <= value:
-        left += step
-        step += step
-    right = min(left + step, end)
-    while left < right:
-        middle = (left + right) >> 1
-        if values[middle] <= value:
-            left = middle + 1
-        else:
-            right = middle
-    return left
-
-
-@njit(cache=True)
 def _runs_of_codes(walked_codes: Any, codes: Any) -> Any:
     begins = np.empty(len(walked_codes), np.int64)
     ends = np.empty(len(walked_codes), np.int64)
     begin, end = 0, 0
     for i in range(len(walked_codes)):
         if i == 0 or walked_codes[i] != walked_codes[i - 1]:
-            begin = _first_not_below(codes, walked_codes[i], end, len(codes))
-            end = _first_above(codes, walked_codes[i], begin, len(codes))
+            begin = first_at_least(codes, end, len(codes), walked_codes[i])
+            end = first_above(codes, begin, len(codes), walked_codes[i])
         begins[i] = begin
         ends[i] = end
     return begins, ends
@@ -202,8 +168,8 @@ def _runs_of_times(walked_codes: Any, codes: Any, times: Any, lowest: Any, highe
     for i in range(len(walked_codes)):
         is_same = i > 0 and walked_codes[i] == walked_codes[i - 1]
         if not is_same:
-            run_begin = _first_not_below(codes, walked_codes[i], run_end, len(codes))
-            run_end = _first_above(codes, walked_codes[i], run_begin, len(codes))
+            run_begin = first_at_least(codes, run_end, len(codes), walked_codes[i])
+            run_end = first_above(codes, run_begin, len(codes), walked_codes[i])
         if lowest[i] > highest[i]:
             begins[i] = run_begin
             ends[i] = run_begin
@@ -212,10 +178,10 @@ def _runs_of_times(walked_codes: Any, codes: Any, times: Any, lowest: Any, highe
         # Walked rows of one code mostly ascend in time, too: the search goes on where the last one ended.
         if not is_same or (begin > run_begin and times[begin - 1] >= lowest[i]):
             begin = run_begin
-        begin = _first_not_below(times, lowest[i], begin, run_end)
+        begin = first_at_least(times, begin, run_end, lowest[i])
         if not is_same or end < begin or (end > begin and times[end - 1] > highest[i]):
             end = begin
-        end = _first_above(times, highest[i], end, run_end)
+        end = first_above(times, end, run_end, highest[i])
         begins[i] = begin
         ends[i] = end
     return begins, ends

@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from dovetail.kernels.gallop import first_above, first_at_least
 from dovetail.kernels.match_pairs import (
     NO_LOWER,
     NO_UPPER,
@@ -217,47 +218,14 @@ def _narrowed(idx: Any, first: Any, last: Any, orders: Any, lower: Any, upper: A
         begin = first[i]
         if begin == run_begin and low >= before:
             begin = found
-        begin = _first_at_least(orders, begin, last[i], low)
+        begin = first_at_least(orders, begin, last[i], low)
         run_begin, before, found = first[i], low, begin
-        end = _first_above(orders, begin, last[i], high)
+        end = first_above(orders, begin, last[i], high)
         kept_idx[count] = idx[i]
         kept_first[count] = begin
         kept_last[count] = end
         count += np.int64(end > begin)
     return kept_idx[:count], kept_first[:count], kept_last[:count]
-
-
-@njit(cache=True)
-def _first_at_least(orders: Any, begin: Any, end: Any, value: Any) -> Any:
-    """Double the step until past the value, then halve the gap."""
-    step = 1
-    while begin + step < end and orders[begin + step] < value:
-        begin += step
-        step += step
-    end = min(begin + step, end)
-    while begin < end:
-        middle = (begin + end) >> 1
-        if orders[middle] < value:
-            begin = middle + 1
-        else:
-            end = middle
-    return begin
-
-
-@njit(cache=True)
-def _first_above(orders: Any, begin: Any, end: Any, value: Any) -> Any:
-    step = 1
-    while begin + step < end and orders[begin + step] <= value:
-        begin += step
-        step += step
-    end = min(begin + step, end)
-    while begin < end:
-        middle = (begin + end) >> 1
-        if orders[middle] <= value:
-            begin = middle + 1
-        else:
-            end = middle
-    return begin
 
 
 @njit(cache=True)

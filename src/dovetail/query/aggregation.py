@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from dovetail.core.errors import QueryError
+from dovetail.query.durations import check_window
 from dovetail.query.expression import TRUE, Column, Expression, relations_of
 from dovetail.query.types import SqlType
 
@@ -75,10 +76,7 @@ class GroupWindow:
     offset_us: int = 0
 
     def __post_init__(self) -> None:
-        if not 0 < self.slide_us <= self.size_us:
-            raise QueryError("a window's slide must be positive and at most its size")
-        if not 0 <= abs(self.offset_us) < self.slide_us:
-            raise QueryError("a window's start offset must be smaller than its slide")
+        check_window(self.size_us, self.slide_us, self.offset_us)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from decimal import Decimal, InvalidOperation
 
+from dovetail.core.errors import QueryError
+
 _BASE_UNITS = {
     "microsecond": 1,
     "millisecond": 1_000,
@@ -72,3 +74,11 @@ def parse_day_to_second(text: str, lower: str, upper: str) -> int:
         raise DurationError(what, "write for example '1 02:03:04' DAY TO SECOND")
     total = sum(_part_us(number, field) for number, field in zip(numbers, fields, strict=True))
     return -total if is_negative else total
+
+
+def check_window(size_us: int, slide_us: int, offset_us: int) -> None:
+    """Raise unless windows of these can be: Spark's rules for `window(time, size, slide, offset)`."""
+    if not 0 < slide_us <= size_us:
+        raise QueryError("a window's slide must be positive and at most its size")
+    if not 0 <= abs(offset_us) < slide_us:
+        raise QueryError("a window's start offset must be smaller than its slide")

@@ -19,6 +19,7 @@ from functools import cached_property
 
 from dovetail.core.errors import CrossProduct, QueryError
 from dovetail.query.aggregation import GROUP, Aggregation
+from dovetail.query.durations import check_window
 from dovetail.query.expression import TRUE, Expression, columns_of, relations_of
 from dovetail.query.join_kind import JoinKind
 from dovetail.query.types import SqlType
@@ -44,10 +45,7 @@ class HopWindow:
     offset_us: int = 0
 
     def __post_init__(self) -> None:
-        if not 0 < self.slide_us <= self.size_us:
-            raise QueryError("a window's slide must be positive and at most its size")
-        if not 0 <= abs(self.offset_us) < self.slide_us:
-            raise QueryError("a window's start offset must be smaller than its slide")
+        check_window(self.size_us, self.slide_us, self.offset_us)
 
     def __str__(self) -> str:
         return f"window({self.time_column}, {self.size_us}us, {self.slide_us}us, {self.offset_us}us)"
