@@ -10,16 +10,23 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 import pytest
 
+from dovetail.kernels.group_rows import KeyColumn, codes_of_keys, key_column
+from dovetail.runtime import partial_groups
 from dovetail.testing.asserts import (
     assert_same_answers,
     change_queries,
     check_case,
+    check_run,
     check_seeds,
     open_session,
     run_case,
 )
+from dovetail.testing.fault_runs import random_faults, run_with_faults
 from dovetail.testing.generators import (
     CLOSING_GROUPS,
     GROUPS,
@@ -83,3 +90,31 @@ def test_order_of_arrival_and_batch_splits_change_no_group(chunk: int) -> None:
         for query in case.queries:
             about = f"seed {seed}, {query.name} with the rows in other batches: {query.sql}"
             assert_same_answers(runs_again[query.name].answers, runs[query.name].answers, about)
+
+
+@pytest.mark.parametrize("limits", [GROUPS, CLOSING_GROUPS], ids=["groups", "closing_groups"])
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_any_mix_of_faults_leaves_groups_exact(limits: CaseLimits, chunk: int, tmp_path: Path) -> None:
+    for seed in seeds_of(chunk, 0.1):
+        case = random_case(seed, limits)
+        faults = random_faults(Random(seed), len(case.batches))
+        try:
+            check_run(case, run_with_faults(case, tmp_path / str(seed), faults))
+        except Exception as error:
+            raise AssertionError(f"seed {seed} with {faults}: {error}") from error
+
+
+def hashed_key(column: pa.Array) -> KeyColumn:
+    return replace(key_column(column), is_exact=False)
+
+
+def colliding_codes(columns: list[KeyColumn], length: int) -> npt.NDArray[np.uint64]:
+    """Keys that are hashed get one of four codes, so that different groups often share one. Panes are not hashed."""
+    codes = codes_of_keys(columns, length)
+    return codes if len(columns) == 1 and columns[0].is_exact else codes & np.uint64(3 << 62)
+
+
+def test_groups_whose_codes_collide_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(partial_groups, "key_column", hashed_key)
+    monkeypatch.setattr(partial_groups, "codes_of_keys", colliding_codes)
+    check_seeds(range(FIRST_SEED, FIRST_SEED + 40), lambda seed: random_case(seed, GROUPS))
