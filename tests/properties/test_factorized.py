@@ -49,7 +49,7 @@ def emits_of(case: EngineCase) -> list[Emit]:
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 @pytest.mark.parametrize(
     ("limits", "share"),
-    [(GROUPS, 0.3), (CLOSING_GROUPS, 0.1), (GROUPS_AMONG_ROWS, 0.1)],
+    [(GROUPS, 0.15), (CLOSING_GROUPS, 0.1), (GROUPS_AMONG_ROWS, 0.05)],
     ids=["groups", "closing", "among_rows"],
 )
 def test_answers_are_the_same_with_and_without_joined_rows(limits: CaseLimits, share: float, chunk: int) -> None:

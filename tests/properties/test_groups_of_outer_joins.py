@@ -15,7 +15,7 @@ from dovetail.testing.oracle import DuckDbOracle, answers_of_table
 from dovetail.testing.outer_cases import flushed
 from dovetail.testing.random_queries import SECOND
 
-CASE_COUNT = max(int(os.environ.get("DOVETAIL_CASES", "600")) // 20, 2)
+CASE_COUNT = max(int(os.environ.get("DOVETAIL_CASES", "600")) // 40, 2)
 FIRST_SEED = int(os.environ.get("DOVETAIL_SEED", "0"))
 
 COLUMNS = (("k", "int"), ("x", "int"), ("ts", "timestamp"))

@@ -12,7 +12,7 @@ from dovetail.testing.asserts import check_case
 from dovetail.testing.generators import CaseLimits, one_query_cases, random_case
 from dovetail.testing.random_queries import QueryLimits
 
-CASE_COUNT = int(os.environ.get("DOVETAIL_CASES", "600")) // 4
+CASE_COUNT = int(os.environ.get("DOVETAIL_CASES", "600")) // 6
 FIRST_SEED = int(os.environ.get("DOVETAIL_SEED", "0"))
 CHUNKS = 3
 

@@ -29,7 +29,7 @@ from dovetail.testing.outer_cases import (
     random_outer_case,
 )
 
-CASE_COUNT = int(os.environ.get("DOVETAIL_CASES", "600")) // 3
+CASE_COUNT = int(os.environ.get("DOVETAIL_CASES", "600")) // 5
 FIRST_SEED = int(os.environ.get("DOVETAIL_SEED", "0"))
 CHUNKS = 5
 

@@ -53,7 +53,7 @@ def seeds_of(chunk: int, share: float) -> range:
         (LONE_WINDOWS, 0.3),
         (LATE_SIBLINGS, 0.2),
         (CHAINS, 0.3),
-        (THETAS, 0.6),
+        (THETAS, 0.4),
         (THETA_CHAINS, 0.2),
     ],
     ids=["everything", "long_runs", "lone_windows", "late_siblings", "chains", "thetas", "theta_chains"],

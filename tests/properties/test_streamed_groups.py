@@ -51,7 +51,7 @@ def seeds_of(chunk: int, share: float) -> range:
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 @pytest.mark.parametrize(
     ("limits", "share"),
-    [(GROUPS, 0.5), (CLOSING_GROUPS, 0.3), (GROUPS_AMONG_ROWS, 0.2)],
+    [(GROUPS, 0.3), (CLOSING_GROUPS, 0.2), (GROUPS_AMONG_ROWS, 0.1)],
     ids=["groups", "closing_groups", "groups_among_rows"],
 )
 def test_streamed_groups_are_those_of_batch_sql(limits: CaseLimits, share: float, chunk: int) -> None:
@@ -62,7 +62,7 @@ def test_streamed_groups_are_those_of_batch_sql(limits: CaseLimits, share: float
 @pytest.mark.parametrize("limits", [GROUPS, CLOSING_GROUPS], ids=["groups", "closing_groups"])
 def test_results_are_the_groups_as_of_every_batch(limits: CaseLimits, chunk: int, tmp_path: Path) -> None:
     """Running groups as they stand, and windows from the very batch that closes them."""
-    for seed in seeds_of(chunk, 0.15):
+    for seed in seeds_of(chunk, 0.1):
         case = random_case(seed, limits)
         oracle = CaseOracle(case)
         session = open_session(case, tmp_path / str(seed))
