@@ -81,14 +81,14 @@ def _first_part_is_skipped(whole: Callable[[_Hop], None]) -> Callable[[_Hop], No
     return probe_fills
 
 
-def _sees_the_first_batch(whole: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
-    def matches(self: ProbeOperator, node: ProbeNode, *given: Any) -> Iterator[Any]:
+def _sees_the_first_batch(whole: Callable[..., Iterator[int]]) -> Callable[..., Iterator[int]]:
+    def visible(self: ProbeOperator, node: ProbeNode) -> Iterator[int]:
         before = node.step.before_batch
         if before is not None:
             node = replace(node, step=replace(node.step, before_batch=before + 1))
-        return whole(self, node, *given)
+        return whole(self, node)
 
-    return matches
+    return visible
 
 
 def _is_ready_a_bucket_early(_whole: object) -> Callable[..., Any]:
@@ -119,7 +119,7 @@ def _starts_over(whole: Callable[..., Any]) -> Callable[..., Any]:
     ("owner", "name", "bug"),
     [
         (_Hop, "probe_fills", _first_part_is_skipped),
-        (ProbeOperator, "_matches", _sees_the_first_batch),
+        (ProbeOperator, "_visible", _sees_the_first_batch),
         (finish_batch, "advance_fills", _is_ready_a_bucket_early),
         (engine, "choose_merges", _merges_do_not_care),
         (Fill, "remaining", _starts_over),

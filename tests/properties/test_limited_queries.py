@@ -61,7 +61,7 @@ def test_a_kept_join_that_passes_its_limit_is_given_up_and_nobody_misses_it(
 ) -> None:
     given_up = 0
 
-    def only_for_kept_joins(_running: object, kept: Iterable[KeptIntermediate], _options: object) -> BatchLimits:
+    def only_for_kept_joins(_running: object, kept: Iterable[KeptIntermediate], *_others: object) -> BatchLimits:
         names = [name(each) for each in kept for name in (_maintained, _filled)]
         return BatchLimits(own_by_query=dict.fromkeys(names, QueryLimits(pairs=4)))
 

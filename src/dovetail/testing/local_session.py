@@ -25,6 +25,7 @@ from dovetail.optimizer.decide import Decide
 from dovetail.query.durations import parse_duration
 from dovetail.query.stream import Stream
 from dovetail.runtime.local.run_local import run_local
+from dovetail.runtime.snapshot import forget_buckets
 from dovetail.stats.unit_costs import DEFAULT_UNIT_COSTS
 from dovetail.store.read_answers import current_answers
 from dovetail.store.vacuum import VacuumReport, vacuum
@@ -131,6 +132,8 @@ class LocalSession:
     def close(self) -> None:
         self.backfills.close()
         self.engine.close()
+        # This process goes on to other checkpoints: each mapped bucket holds an open file.
+        forget_buckets(self.engine.root, set())
 
     def _run(self, batch: int) -> None:
         if self._last is None:
