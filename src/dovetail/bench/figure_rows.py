@@ -257,9 +257,7 @@ def _aggregates_rows(figures: Figures) -> list[FigureRow]:
     size = f"{figures['rows']:,} rows, {figures['results']:,} results"
     spark = f"{figures['spark_s']} s"
     if not figures["spark_finished"]:
-        # With no batch done nothing can be expected of the rest.
-        kind = "expected" if figures["spark_done_share"] else "at least"
-        spark = f"{spark} {kind}, {spark_text({**figures, 'spark_s': None})}"
+        spark = f"{spark} expected, {spark_text({**figures, 'spark_s': None})}"
     return [
         *rows,
         FigureRow(f"count and sum over {size}: rows built", f"{figures['materialized_s']} s"),
