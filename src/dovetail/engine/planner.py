@@ -129,7 +129,9 @@ class Planner:
         if running is not None and replace(plan, epoch=running.plan.epoch) == running.plan:
             # Other figures, the same plan: nobody needs to hear of it.
             return state, Planned(running.plan, queries, decisions, stats, orders, (), routings, asked)
-        reasons = () if running is None else (*_differences(running, plan, asked, decisions, routings), *self._moved)
+        differences = [] if running is None else _differences(running, plan, asked, decisions, routings)
+        # What moved is a reason for other trees; a placement or a routing that changes alone has its own.
+        reasons = (*differences, *(() if is_known else self._moved))
         return replace(state, epoch=epoch), Planned(plan, queries, decisions, stats, orders, reasons, routings, asked)
 
     def _placed(self, plan: SharedPlan, stats: StatsCatalog, decisions: Decisions) -> SharedPlan:
