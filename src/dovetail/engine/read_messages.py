@@ -32,6 +32,8 @@ def read_messages(messages: list[Message]) -> tuple[TaskReport, list[BucketMeta]
         whole.failures += report.failures
         whole.merges += report.merges
         whole.groups += report.groups
+        whole.shipped += report.shipped
+        whole.shuffled += report.shuffled
         for part, seconds in report.seconds_by_part.items():
             whole.seconds_by_part[part] = whole.seconds_by_part.get(part, 0.0) + seconds
         for query, found in report.found.items():
