@@ -24,7 +24,7 @@ def build_index(
     index: IndexPlan, column_of: ColumnOf, length: int, timezone: str, event_time: str | None
 ) -> BucketIndex:
     """Rows by ascending code of their key, then by their order; rows with a NULL in either are left out."""
-    codes, valid_mask = _codes(index, column_of, length, timezone)
+    codes, valid_mask = codes_of_keys(index, column_of, length, timezone)
     if index.order is None:
         return _by_code(codes, valid_mask)
     found = order_values(order_column(index.order, column_of, length, timezone, event_time))
@@ -47,9 +47,10 @@ def order_column(
     return column_of(Column(ROW, event_time, TIMESTAMP))
 
 
-def _codes(
+def codes_of_keys(
     index: IndexPlan, column_of: ColumnOf, length: int, timezone: str
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_] | None]:
+    """One code a row, and which rows have one: None if all do."""
     if not index.keys:
         return np.zeros(length, np.uint64), None
     keys = hash_keys([evaluate(key, column_of, length, timezone=timezone) for key in index.keys])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from uuid import uuid4
 
@@ -17,10 +18,12 @@ from dovetail.kernels.select_rows import Mask, any_of, pack_masks
 from dovetail.plan.affected_queries import queries_of_index, queries_of_selection, selections_of_queries
 from dovetail.plan.fill import filled_by
 from dovetail.plan.store_plan import IndexPlan, StorePlan
+from dovetail.plan.uses import Use, uses_by_store
 from dovetail.query.expression import TRUE
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.build_index import build_index
 from dovetail.runtime.report import STATISTICS, SelectionCount, TaskReport, count_keys, sample_query_sets
+from dovetail.runtime.sample_key_groups import sample_key_groups
 from dovetail.store.bucket_file import BucketContent, BucketIndex, BucketMeta, MatrixCell, write_bucket
 from dovetail.store.layout import bucket_file
 
@@ -35,6 +38,10 @@ class StoreWriter:
         self._task = task
         self.report = report
         self.written: list[BucketMeta] = []
+
+    @cached_property
+    def _uses(self) -> dict[str, tuple[Use, ...]]:
+        return uses_by_store(self._task.plan)
 
     def write(
         self,
@@ -88,6 +95,14 @@ class StoreWriter:
             group_count = self._task.plan.placement.group_count
             with self.report.timed(STATISTICS):
                 self.report.keys += [count_keys(store.id, name, ix.codes, group_count) for name, ix in indexes.items()]
+                self.report.key_groups += sample_key_groups(
+                    self._uses.get(store.id, ()),
+                    rows.columns,
+                    rows.masks,
+                    rows.length,
+                    group_count,
+                    self._task.timezone,
+                )
         content = BucketContent(
             columns={name: rows.columns[name] for name in store.columns},
             selection_words=pack_masks(list(rows.masks.values()), rows.length),
