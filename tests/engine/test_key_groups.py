@@ -62,7 +62,10 @@ def test_uses_are_keys_whoever_asks(bench: Bench) -> None:
     session.create_query("SELECT a.v FROM a JOIN b ON a.v < b.v", "keyless")
     session.create_query("SELECT a.v FROM a JOIN b ON a.k = b.v", "crossed")
     uses = uses_by_store(session.engine.plan()[0])
-    assert {store: [use.id for use in of_store] for store, of_store in uses.items()} == {"a": ["[k]"], "b": ["[k]", "[v]"]}
+    assert {store: [use.id for use in of_store] for store, of_store in uses.items()} == {
+        "a": ["[k]"],
+        "b": ["[k]", "[v]"],
+    }
     assert uses["a"][0].wants_all
     with pytest.raises(ValueError, match="needs a key"):
         Use("a", (), frozenset())

@@ -20,7 +20,9 @@ from dovetail.stats.observed import FORGET_AFTER_BATCHES, BatchSeen, ObservedSta
 from dovetail.stats.shared_with import NOTHING_KNOWN, Overlap, SharedWith
 
 
-def seen(batch: int, rows: list[tuple[int, ...]], *, uses: tuple[str, ...] = ("x", "y"), came: int = 0) -> KeyGroupsSeen:
+def seen(
+    batch: int, rows: list[tuple[int, ...]], *, uses: tuple[str, ...] = ("x", "y"), came: int = 0
+) -> KeyGroupsSeen:
     return KeyGroupsSeen(batch, came or len(rows), uses, np.array(rows, np.int16).T)
 
 

@@ -124,7 +124,9 @@ class KeyGroupSample:
         if not found or not uses:
             return None
         total = sum(weight for weight, _, _ in found)
-        weights = [np.full(groups.shape[1], weight / total * seen.rows / groups.shape[1]) for weight, seen, groups in found]
+        weights = [
+            np.full(groups.shape[1], weight / total * seen.rows / groups.shape[1]) for weight, seen, groups in found
+        ]
         return WeightedRows(np.concatenate([groups for _, _, groups in found], axis=1), np.concatenate(weights))
 
     def cells(self, uses: Sequence[str]) -> Cells | None:

@@ -1,6 +1,6 @@
 """SharedWith (S3): how the rows that one use has in a key group fall on the key groups of another use of the store.
 
-    of the 6 rows that Q1 places in G1, 3 are in G1 of Q2 and 3 in G8: SharedWith(Q1, G1, Q2) = {G1: 1/2, G8: 1/2}
+of the 6 rows that Q1 places in G1, 3 are in G1 of Q2 and 3 in G8: SharedWith(Q1, G1, Q2) = {G1: 1/2, G8: 1/2}
 """
 
 from __future__ import annotations
