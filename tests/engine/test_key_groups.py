@@ -11,7 +11,6 @@ import pytest
 
 from dovetail.engine.registry import QueryState
 from dovetail.kernels.hash_keys import group_of_codes, hash_keys
-from dovetail.plan.uses import Use, uses_by_store
 from dovetail.stats.key_group_sample import NO_GROUP, SAMPLED_ROWS_A_BATCH
 
 if TYPE_CHECKING:
@@ -31,15 +30,15 @@ def group_of(value: int | None) -> int:
 def test_a_small_batch_is_its_own_sample(bench: Bench, splits: int) -> None:
     session = bench.open(key_groups=GROUPS)
     session.create_query("SELECT a.v FROM a JOIN b ON a.k = b.k WHERE a.v > 3", "by_k")
-    session.create_query("SELECT a.v FROM a JOIN b ON a.v = b.v", "by_v")
+    session.create_query("SELECT a.v FROM a JOIN b ON a.v = b.v WHERE a.v > 1", "by_v")
     rows: list[Row] = [(None if n % 7 == 0 else n % 5, n % 9, n * 0.01) for n in range(60)]
     bench.push(session, a=rows, b=rows[:3], splits=splits)
     sample = session.engine.statistics.observed.key_groups["a"]
     cells = sample.cells(("[k]", "[v]"))
     assert cells is not None
     found = dict(zip(map(tuple, cells.groups.T.tolist()), cells.rows.tolist(), strict=True))
-    # Only rows with v > 3 are placed by k.
-    expected = Counter((group_of(k) if v is not None and v > 3 else NO_GROUP, group_of(v)) for k, v, _ in rows)
+    # What somebody wants is kept, and an index has all that is kept.
+    expected = Counter((group_of(k), group_of(v)) for k, v, _ in rows if v is not None and v > 1)
     assert found == pytest.approx(dict(expected))
 
 
@@ -54,21 +53,31 @@ def test_a_large_batch_is_sampled_in_proportion(bench: Bench) -> None:
     assert np.mean(seen.groups == group_of(1)) == pytest.approx(0.75, abs=0.02)
 
 
-def test_uses_are_keys_whoever_asks(bench: Bench) -> None:
-    session = bench.open()
-    session.create_query("SELECT a.v FROM a JOIN b ON a.k = b.k WHERE a.v > 3", "one")
-    session.create_query("SELECT a.v FROM a JOIN b ON a.k = b.k WHERE a.v < 1 AND b.v = 2", "two")
+def test_indexes_of_one_key_are_one_use(bench: Bench) -> None:
+    session = bench.open(key_groups=GROUPS)
+    session.create_query("SELECT a.v FROM a JOIN b ON a.k = b.k WHERE a.v > 3", "plain")
     session.create_query("SELECT a.v FROM a JOIN b ON a.k = b.k AND a.v < b.v", "range")
     session.create_query("SELECT a.v FROM a JOIN b ON a.v < b.v", "keyless")
     session.create_query("SELECT a.v FROM a JOIN b ON a.k = b.v", "crossed")
-    uses = uses_by_store(session.engine.plan()[0])
-    assert {store: [use.id for use in of_store] for store, of_store in uses.items()} == {
-        "a": ["[k]"],
-        "b": ["[k]", "[v]"],
-    }
-    assert uses["a"][0].wants_all
-    with pytest.raises(ValueError, match="needs a key"):
-        Use("a", (), frozenset())
+    bench.push(session, a=[(1, 1, 0.0)], b=[(2, 2, 0.0), (3, None, 0.1)])
+    samples = session.engine.statistics.observed.key_groups
+    (of_a,), (of_b,) = samples["a"].batches, samples["b"].batches
+    assert (of_a.uses, sorted(of_b.uses)) == (("[k]",), ["[k]", "[v]"])
+    # The index by k in order of v lacks the second row, the one by k alone has it.
+    assert of_b.of_uses(["[k]"]).tolist() == [[group_of(2), group_of(3)]]  # type: ignore[union-attr]
+    assert of_b.of_uses(["[v]"]).tolist() == [[group_of(2), NO_GROUP]]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("exchange", ["references", "rows"])
+def test_it_is_the_same_whatever_travels(bench: Bench, exchange: str) -> None:
+    session = bench.open(key_groups=GROUPS, exchange=exchange, partitions=3)
+    session.create_query("SELECT a.v FROM a JOIN b ON a.k = b.k", "by_k")
+    session.create_query("SELECT a.v FROM a JOIN b ON a.v = b.v", "by_v")
+    rows: list[Row] = [(n % 5, n % 9, n * 0.01) for n in range(60)]
+    bench.push(session, a=rows, b=rows[:3], splits=2)
+    (seen,) = session.engine.statistics.observed.key_groups["a"].batches
+    found = Counter(zip(*(seen.of_uses([use])[0].tolist() for use in ("[k]", "[v]")), strict=True))  # type: ignore[index]
+    assert found == Counter((group_of(k), group_of(v)) for k, v, _ in rows)
 
 
 def test_a_guarded_key_is_sampled_where_it_can_be_computed(bench: Bench) -> None:

@@ -600,7 +600,7 @@ def _row_bytes_by_store(buckets: Iterable[BucketMeta]) -> dict[str, float]:
     rows: Counter[str] = Counter()
     size: Counter[str] = Counter()
     for meta in buckets:
-        rows[meta.store] += meta.rows
+        rows[meta.store] += meta.home_rows
         size[meta.store] += meta.size_bytes
     return {store: size[store] / rows[store] for store in rows if rows[store]}
 
@@ -633,6 +633,8 @@ def read_messages(messages: list[Message]) -> tuple[TaskReport, list[BucketMeta]
         whole.failures += report.failures
         whole.merges += report.merges
         whole.groups += report.groups
+        whole.shipped += report.shipped
+        whole.shuffled += report.shuffled
         for part, seconds in report.seconds_by_part.items():
             whole.seconds_by_part[part] = whole.seconds_by_part.get(part, 0.0) + seconds
         for query, found in report.found.items():

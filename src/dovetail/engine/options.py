@@ -8,6 +8,7 @@ from typing import Any
 
 from dovetail.core.errors import SessionError
 from dovetail.plan.routing import HASH, RANDOM, Routing
+from dovetail.plan.shipping import Copies, Shipping
 from dovetail.query.durations import DurationError, parse_duration
 from dovetail.stats.catalog import StatsCatalog
 
@@ -17,6 +18,8 @@ KEEPING = ("never", "by cost", "always")
 ROUTINGS = ("auto", "hash", "random", "contrand")
 BICLIQUE = "join_biclique"
 MATRIX = "join_matrix"
+REFERENCES = "references"
+ROWS = "rows"
 LIMITS = {
     "storage_budget": "a number of bytes",
     "max_results_per_batch": "a number of results",
@@ -44,6 +47,8 @@ class EngineOptions:
     `factorize` off: aggregates over joins are computed from their joined rows, where they need not be, too.
     `layout`: every row is stored once («join_biclique»), or in a whole line of cells, to measure what that costs
     («join_matrix», for joins of one pair of streams; partitions are its cells, fixed for a checkpoint's life).
+    `exchange`: what travels between tasks are «references» to rows in shared files; or «rows» themselves go to the
+    partitions that keep them, `copies` of them once to each such partition, or once for each key (partitioning.md).
     After a batch of fewer than `small_batch_rows` rows and little work the next runs as one task: stages would cost
     more.
     """
@@ -62,6 +67,8 @@ class EngineOptions:
     routing: str = "auto"
     routing_subgroups: int | None = None
     layout: str = BICLIQUE
+    exchange: str = REFERENCES
+    copies: str = Copies.PARTITION.value
     timezone: str = "UTC"
     storage_budget: int | None = None
     idle_timeout: str | None = None
@@ -104,11 +111,30 @@ class EngineOptions:
                 f"layout is {MATRIX!r}, and routing is {self.routing!r}",
                 hint="a join-matrix has no routing: leave it out",
             )
+        self._check_exchange()
         if self.merge_fanout < 2:
             raise SessionError(f"merge_fanout is {self.merge_fanout}", hint="use 2 or more")
         for name in LIMITS:
             _check_limit(name, getattr(self, name))
         _ = self.idle_timeout_s
+
+    def _check_exchange(self) -> None:
+        _check_one_of("exchange", self.exchange, (REFERENCES, ROWS))
+        _check_one_of("copies", self.copies, tuple(each.value for each in Copies))
+        if self.exchange == REFERENCES and self.copies != Copies.PARTITION.value:
+            raise SessionError(
+                f"copies is {self.copies!r}, and exchange is {REFERENCES!r}",
+                hint=f"use exchange={ROWS!r}, or leave copies out: references are not copied",
+            )
+        if self.exchange == ROWS and self.layout == MATRIX:
+            raise SessionError(
+                f"exchange is {ROWS!r}, and layout is {MATRIX!r}",
+                hint=f"use layout={BICLIQUE!r}: a join-matrix keeps rows in cells, whatever their keys",
+            )
+
+    @property
+    def shipping(self) -> Shipping | None:
+        return Shipping(Copies(self.copies)) if self.exchange == ROWS else None
 
     @property
     def fixed_routing(self) -> Routing | None:

@@ -125,7 +125,13 @@ class Planner:
         routings = choose(plan, now, () if running is None else running.routings)
         if running is not None and plan is running.plan and routings == running.routings:
             return state, running
-        plan = replace(plan, epoch=epoch, routings=unusual(plan, routings), matrix=self._matrix(plan))
+        plan = replace(
+            plan,
+            epoch=epoch,
+            routings=unusual(plan, routings),
+            matrix=self._matrix(plan),
+            shipping=self._options.shipping,
+        )
         if running is not None and replace(plan, epoch=running.plan.epoch) == running.plan:
             # Other figures, the same plan: nobody needs to hear of it.
             return state, Planned(running.plan, queries, decisions, stats, orders, (), routings, asked)

@@ -170,6 +170,26 @@ class GroupCount:
 
 
 @dataclass
+class ShippedCount:
+    """What a partition was sent of a store's rows: `home_rows` of these `rows` are at home there."""
+
+    store: str
+    partition: int
+    rows: int = 0
+    home_rows: int = 0
+    message_bytes: int = 0
+
+
+@dataclass
+class Shuffled:
+    """What one exchange of Spark wrote, by its own metrics."""
+
+    stage: int
+    records: int
+    written_bytes: int
+
+
+@dataclass
 class QueryFailure:
     """The query's answers of this batch are void; it is quarantined with this error."""
 
@@ -195,6 +215,8 @@ _PLAIN_LISTS = (
     "results",
     "failures",
     "groups",
+    "shipped",
+    "shuffled",
 )
 
 
@@ -218,6 +240,8 @@ class TaskReport:
     failures: list[QueryFailure] = field(default_factory=list)
     merges: list[MergedBuckets] = field(default_factory=list)
     groups: list[GroupCount] = field(default_factory=list)
+    shipped: list[ShippedCount] = field(default_factory=list)
+    shuffled: list[Shuffled] = field(default_factory=list)
     seconds_by_part: dict[str, float] = field(default_factory=dict)
     found: dict[str, Found] = field(default_factory=dict)
     void_queries: set[str] = field(default_factory=set, compare=False)
@@ -274,6 +298,8 @@ class TaskReport:
                 for entry in record["merges"]
             ],
             groups=[GroupCount(**entry) for entry in record["groups"]],
+            shipped=[ShippedCount(**entry) for entry in record["shipped"]],
+            shuffled=[Shuffled(**entry) for entry in record["shuffled"]],
             seconds_by_part=record["seconds_by_part"],
             found={query: Found(*counts) for query, counts in record["found"].items()},
         )

@@ -3,7 +3,7 @@
     a row   placed by [user]   placed by [pack]      cells: (3, 1) twice, (3, -) once, (7, 1) once
     r1             3                  1
     r2             3                  1              of the rows that [user] has in group 3 two thirds are in group 1
-    r3             3                  -              of [pack], which does not want the others
+    r3             3                  -              of [pack]; the others have no pack
     r4             7                  1
 
 One vector of key groups a row tells of every pair of uses, and of how many places a row goes to under any placement:
@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 NO_GROUP = -1
-"""The use does not place the row: its key is NULL, or no query with this key wants it."""
+"""The use does not place the row: its key is NULL, or fails on it."""
 
 SAMPLED_ROWS_A_BATCH = 1024
 SAMPLED_BATCHES = 8
