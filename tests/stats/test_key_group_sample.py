@@ -86,7 +86,7 @@ def test_batches_without_a_use_say_nothing_of_it() -> None:
     cells = found.cells(("x", "y"))
     assert cells is not None
     assert cells.groups.T.tolist() == [[1, 2]]
-    assert found.newest.cells(("x", "y")) is None
+    assert found.of_batch(1).cells(("x", "y")) is None
     assert found.cells(("z",)) is None
     assert found.cells(()) is None
 

@@ -73,13 +73,14 @@ class WeightedRows:
 class Cells:
     """Rows that all uses place alike are one cell: `groups` is by use and cell, `rows` how many a batch brings.
 
-    `sampled` is how many rows of equal weight would say as much.
+    `sampled` is how many rows of equal weight would say as much; `unplaced` are rows a batch that no use places.
     """
 
     uses: tuple[str, ...]
     groups: Groups
     rows: F64
     sampled: float
+    unplaced: float = 0.0
 
     def place(self, use: str) -> int:
         return self.uses.index(use)
@@ -98,10 +99,9 @@ class KeyGroupSample:
     def folded(self, newest: KeyGroupsSeen) -> KeyGroupSample:
         return KeyGroupSample((newest, *self.batches)[:SAMPLED_BATCHES])
 
-    @property
-    def newest(self) -> KeyGroupSample:
-        """The newest batch alone: what nothing was decided by yet."""
-        return KeyGroupSample(self.batches[:1])
+    def of_batch(self, batch: int) -> KeyGroupSample:
+        """The rows of one batch alone: what nothing was decided by yet, if it is the newest."""
+        return KeyGroupSample(tuple(seen for seen in self.batches if seen.batch == batch))
 
     def halves(self) -> tuple[KeyGroupSample, KeyGroupSample]:
         """Every other row, and the others: what one half says can be held against the other."""
@@ -137,7 +137,8 @@ class KeyGroupSample:
         is_placed = (weighted.groups != NO_GROUP).any(axis=0)
         distinct, cell_of_row = _distinct_columns(weighted.groups[:, is_placed])
         rows = np.bincount(cell_of_row, weighted.weights[is_placed], distinct.shape[1])
-        return Cells(tuple(uses), distinct, rows, weighted.sampled_of(is_placed))
+        unplaced = float(weighted.weights[~is_placed].sum())
+        return Cells(tuple(uses), distinct, rows, weighted.sampled_of(is_placed), unplaced)
 
 
 def _distinct_columns(vectors: Groups) -> tuple[Groups, npt.NDArray[np.int64]]:
