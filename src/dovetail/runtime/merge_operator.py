@@ -23,12 +23,14 @@ def run_merge(root: Path, merge: MergeTask, event_time: str | None) -> MergedBuc
     buckets = [Bucket(root, meta) for meta in merge.buckets]
     first, last = merge.buckets[0], merge.buckets[-1]
     runs = _runs(merge.buckets)
-    columns = {name: pa.concat_arrays([run.of(buckets).column(name)[run.rows] for run in runs]) for name in first.columns}
+    columns = {
+        name: pa.concat_arrays([buckets[run.bucket].column(name)[run.rows] for run in runs]) for name in first.columns
+    }
     word_count = (len(first.selections) + 63) // 64
     content = BucketContent(
         columns=columns,
         selection_words=tuple(
-            np.concatenate([run.of(buckets).selection_words(word)[run.rows] for run in runs])
+            np.concatenate([buckets[run.bucket].selection_words(word)[run.rows] for run in runs])
             for word in range(word_count)
         ),
         indexes={name: _merge_index(name, buckets, _places(merge.buckets, runs)) for name, _ in first.indexes},
@@ -54,19 +56,16 @@ def run_merge(root: Path, merge: MergeTask, event_time: str | None) -> MergedBuc
 
 @dataclass(frozen=True)
 class _Run:
-    """Rows of the bucket at `place` that stay together."""
+    """Rows of one of the buckets that stay together."""
 
-    place: int
+    bucket: int
     rows: slice
-
-    def of(self, buckets: Sequence[Bucket]) -> Bucket:
-        return buckets[self.place]
 
 
 def _runs(metas: Sequence[BucketMeta]) -> list[_Run]:
     """In the order in which they lie in the merged bucket: what is at home comes first there, too."""
-    home = [_Run(place, slice(0, meta.home_rows)) for place, meta in enumerate(metas)]
-    copied = [_Run(place, slice(meta.home_rows, meta.rows)) for place, meta in enumerate(metas)]
+    home = [_Run(bucket, slice(0, meta.home_rows)) for bucket, meta in enumerate(metas)]
+    copied = [_Run(bucket, slice(meta.home_rows, meta.rows)) for bucket, meta in enumerate(metas)]
     return [run for run in (*home, *copied) if run.rows.start < run.rows.stop]
 
 
@@ -76,7 +75,7 @@ def _places(metas: Sequence[BucketMeta], runs: Sequence[_Run]) -> list[npt.NDArr
     base = 0
     for run in runs:
         count = run.rows.stop - run.rows.start
-        places[run.place][run.rows] = np.arange(base, base + count)
+        places[run.bucket][run.rows] = np.arange(base, base + count)
         base += count
     return places
 

@@ -11,7 +11,7 @@ bits of such a selection mean nothing, and nobody keeps such an index.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -89,35 +89,43 @@ class RowShipper:
 
     def ship(self, store: StorePlan, rows: StoreRows, split: int) -> Iterator[Message]:
         """One message for every partition that gets some of the rows; more where they would be too large."""
+        found = [self._targets(store, index, rows) for index in store.indexes]
+        failed = [index.id for index, own in zip(store.indexes, found, strict=True) if own is None]
+        yield from self._failed(store, rows, failed)
+        if not rows.length:
+            return
+        targets = {place: own for place, own in enumerate(found) if own is not None}
+        # Without a key rows are indexed where they are at home, wherever that is.
+        keyless = {place: own != _NOWHERE for place, own in targets.items() if not store.indexes[place].keys}
+        payload = _payload(store, rows)
+        for parcel, homes in self._parcels(store, targets, rows.length, split):
+            for partition in range(self._partition_count):
+                is_home = homes == partition
+                marks = {place: targets[place] == partition for place in parcel}
+                marks |= {place: is_home & is_indexed for place, is_indexed in keyless.items()}
+                yield from _send(store.id, split, partition, payload, marks, is_home)
+
+    def _parcels(
+        self, store: StorePlan, targets: dict[int, I64], length: int, split: int
+    ) -> Iterator[tuple[list[int], I64]]:
+        """The indexes of each parcel, and the rows that are at home where it brings them: each row by one parcel."""
         shipping = self._task.plan.shipping
         if shipping is None:
             raise ValueError(f"rows of {store.id} are not shipped")
-        found = {index.id: self._targets(store, index, rows) for index in store.indexes}
-        yield from self._failed(store, rows, {name for name, target in found.items() if target is None})
-        if not rows.length:
-            return
-        # Where there is no key, rows are indexed where they are at home: whereto that is does not matter here.
-        target_by_place = {
-            place: target for place, index in enumerate(store.indexes) if (target := found[index.id]) is not None
-        }
-        keyless = {place for place, index in enumerate(store.indexes) if not index.keys}
-        payload = _payload(store, rows)
-        parcels = [[store.indexes.index(index) for index in parcel] for parcel in shipping.parcels(store)]
-        homes = np.full(rows.length, _NOWHERE)
+        place_by_index = {index: place for place, index in enumerate(store.indexes)}
+        parcels = [[place_by_index[index] for index in parcel] for parcel in shipping.parcels(store)]
+        is_left = np.ones(length, np.bool_)
         for parcel in parcels:
-            targets = {place: target_by_place[place] for place in parcel if place in target_by_place}
-            is_left = homes == _NOWHERE
-            for target in targets.values():
-                homes = np.where(homes == _NOWHERE, target, homes)
+            there = [place for place in parcel if place in targets]
+            homes = np.full(length, _NOWHERE)
+            for place in there:
+                homes = np.where(is_left & (homes == _NOWHERE), targets[place], homes)
             if parcel is parcels[-1]:
                 # Dealt out in turn; where a batch brings few rows, not always to the first partitions.
-                dealt = (np.arange(rows.length) + self._task.batch + split) % self._partition_count
-                homes = np.where(homes == _NOWHERE, dealt, homes)
-            for partition in range(self._partition_count):
-                is_home = is_left & (homes == partition)
-                marks = {place: target == partition for place, target in targets.items()}
-                at_home = {place: is_home & (target_by_place[place] != _NOWHERE) for place in keyless & set(target_by_place)}
-                yield from _send(store.id, split, partition, payload, marks | at_home, is_home)
+                dealt = (np.arange(length) + self._task.batch + split) % self._partition_count
+                homes = np.where(is_left & (homes == _NOWHERE), dealt, homes)
+            is_left &= homes == _NOWHERE
+            yield there, homes
 
     def _targets(self, store: StorePlan, index: IndexPlan, rows: StoreRows) -> I64 | None:
         """By row the partition that its key sends it to, `_NOWHERE` where it is not indexed; None if the key fails."""
@@ -140,7 +148,7 @@ class RowShipper:
         targets[wanted] = found
         return targets
 
-    def _failed(self, store: StorePlan, rows: StoreRows, indexes: set[str]) -> Iterator[Message]:
+    def _failed(self, store: StorePlan, rows: StoreRows, indexes: Collection[str]) -> Iterator[Message]:
         selections = {str(selection) for selection in store.tested_selections} - set(rows.masks)
         if selections or indexes:
             payload = FailedInSource(store.id, frozenset(selections), frozenset(indexes)).to_bytes()

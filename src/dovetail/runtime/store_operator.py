@@ -1,7 +1,8 @@
 """The stage between source and first hop, where rows are shipped: one partition keeps what was sent to it.
 
 Everything that decides about rows was decided where they were read. Here they are put together, indexed by the keys
-that they were sent for, and written as one bucket per store (more, where they would not fit in memory): home rows first.
+that they were sent for, and written as one bucket per store, or more where they would not fit in memory: home rows
+first.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
@@ -97,7 +98,7 @@ class StoreWriter:
         """Those that fail are left out."""
         found = {}
         for index in store.indexes:
-            made = self._decider.guarded(store, index, rows, lambda kept, index=index: self._index(store, index, kept))
+            made = self._decider.guarded(store, index, rows, partial(self._index, store, index))
             if made is not None:
                 built, wanted = made
                 found[index.id] = built if wanted is None else built.moved(np.flatnonzero(wanted))
