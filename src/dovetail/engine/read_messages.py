@@ -25,6 +25,7 @@ def read_messages(messages: list[Message]) -> tuple[TaskReport, list[BucketMeta]
         whole.selections += report.selections
         whole.query_sets += report.query_sets
         whole.keys += report.keys
+        whole.key_groups += report.key_groups
         whole.steps += report.steps
         whole.work += report.work
         whole.samples += report.samples

@@ -108,6 +108,20 @@ def count_keys(store: str, index: str, codes: npt.NDArray[np.uint64], group_coun
 
 
 @dataclass
+class KeyGroups:
+    """Some of the `rows` stored for a store, with a key group for each of its uses (-1: the use does not place it).
+
+    `groups` are 16-bit integers by use and row, in base 64.
+    """
+
+    store: str
+    rows: int
+    sampled_rows: int
+    uses: list[str]
+    groups: str
+
+
+@dataclass
 class StepCount:
     """`node` was probed by `probe_rows` rows (or partial results) and found `matched_rows`.
 
@@ -194,6 +208,7 @@ _PLAIN_LISTS = (
     "selections",
     "query_sets",
     "keys",
+    "key_groups",
     "steps",
     "work",
     "samples",
@@ -217,6 +232,7 @@ class TaskReport:
     selections: list[SelectionCount] = field(default_factory=list)
     query_sets: list[QuerySets] = field(default_factory=list)
     keys: list[KeyCount] = field(default_factory=list)
+    key_groups: list[KeyGroups] = field(default_factory=list)
     steps: list[StepCount] = field(default_factory=list)
     work: list[UnitWork] = field(default_factory=list)
     samples: list[MatchSample] = field(default_factory=list)
@@ -271,6 +287,7 @@ class TaskReport:
             selections=[SelectionCount(**entry) for entry in record["selections"]],
             query_sets=[QuerySets(**entry) for entry in record["query_sets"]],
             keys=[KeyCount(**entry) for entry in record["keys"]],
+            key_groups=[KeyGroups(**entry) for entry in record["key_groups"]],
             steps=[StepCount(**entry) for entry in record["steps"]],
             work=[UnitWork(**entry) for entry in record["work"]],
             samples=[MatchSample(**entry) for entry in record["samples"]],
