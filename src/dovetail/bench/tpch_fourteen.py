@@ -33,7 +33,7 @@ _PRICE = "l.l_extendedprice * (1 - l.l_discount)"
 
 @dataclass(frozen=True)
 class TpchQuery:
-    """`cut` is what of TPC-H's text is not in `sql`. `averages`: columns that are doubles in DuckDB, here of six digits."""
+    """`cut` is what of TPC-H's text is not in `sql`. `averages`: columns that DuckDB has as doubles."""
 
     sql: str
     cut: str = WHOLE
