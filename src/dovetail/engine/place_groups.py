@@ -1,10 +1,10 @@
 """Which partition has which key groups of which use, while batches run (S4, D1): measured, sought, proven, taken.
 
-measured   with every batch: what the running placement costs, on rows that this batch sampled
-sought     when that drifted, or the key groups of two uses began or ceased to go together: in the background
-proven     a placement that was found must cost less on the rows of so many batches in a row (B9), none of which it
-           was made from: a solver finds much in a sample that is not in the data
-taken      at a batch edge; no state moves
+    measured   with every batch: what the running placement costs, on rows that this batch sampled
+    sought     when that drifted, or the key groups of two uses began or ceased to go together: in the background
+    proven     a placement that was found must cost less on the rows of so many batches in a row (B9), none of which it
+               was made from: a solver finds much in a sample that is not in the data
+    taken      at a batch edge; no state moves
 """
 
 from __future__ import annotations
