@@ -34,6 +34,7 @@ from dovetail.engine.fill_intermediates import FillPolicy
 from dovetail.engine.finish_batch import check_written, finish_batch
 from dovetail.engine.idle_streams import IdleWatch
 from dovetail.engine.options import EngineOptions
+from dovetail.engine.place_groups import GroupPlacer, placement_entry
 from dovetail.engine.plan_history import PlanChange
 from dovetail.engine.planner import Planned, Planner
 from dovetail.engine.progress import make_progress, was_small, written_entry
@@ -331,6 +332,11 @@ class Engine:
         return self._planner.joint.units
 
     @property
+    def placer(self) -> GroupPlacer | None:
+        """What places key groups, where placements follow the data."""
+        return self._planner.placer
+
+    @property
     def plan_changes(self) -> tuple[PlanChange, ...]:
         """Why the plan changed since this process began, the oldest change first."""
         with self._plan_lock:
@@ -421,7 +427,8 @@ class Engine:
             self.statistics,
             idle,
         )
-        self.progress = {**progress, "written": written_entry(written)}
+        placement = self._note_placement(batch, planned.plan, progress)
+        self.progress = {**progress, "written": written_entry(written), **placement}
         with self._plan_lock:
             self._planner.note_committed(batch, planned, durations["run"], self.progress["numInputRows"])
         with self._lock:
@@ -433,6 +440,15 @@ class Engine:
         committed.clean_up(self.root, self._on_step)
         self._tell(CommitNews(batch, self.progress, draft.results))
         return True
+
+    def _note_placement(self, batch: int, plan: SharedPlan, progress: Mapping[str, Any]) -> dict[str, Any]:
+        """Where placements follow the data: what this batch says of the one it ran by."""
+        with self._plan_lock:
+            placer = self._planner.placer
+            if placer is None:
+                return {}
+            placer.note_batch(batch, plan, self.statistics)
+            return {"placement": placement_entry(placer, progress["shipped"]["rows"])}
 
     # Waiting and listening
 
@@ -513,6 +529,7 @@ class Engine:
                 before.registry.running, planned.decisions.intermediates, self.options, planned.plan.groups
             ),
             closed_us=tuple(before.closed_us_by_group.items()),
+            samples_key_groups=self.options.places_by_samples,
         )
 
     def _apply_changes(self, batch: int) -> tuple[EngineState, tuple[LiveQuery, ...]]:

@@ -20,6 +20,9 @@ BICLIQUE = "join_biclique"
 MATRIX = "join_matrix"
 REFERENCES = "references"
 ROWS = "rows"
+EVEN = "even"
+SHARED = "shared"
+PLACEMENTS = ("auto", EVEN, SHARED)
 LIMITS = {
     "storage_budget": "a number of bytes",
     "max_results_per_batch": "a number of results",
@@ -49,6 +52,9 @@ class EngineOptions:
     («join_matrix», for joins of one pair of streams; partitions are its cells, fixed for a checkpoint's life).
     `exchange`: what travels between tasks are «references» to rows in shared files; or «rows» themselves go to the
     partitions that keep them, `copies` of them once to each such partition, or once for each key (partitioning.md).
+    `placement`: which partition has which key groups of which key. «shared» seeks, while batches run, a placement under
+    which rows that several keys place travel to few partitions and all are equally busy; «even» spreads key groups
+    evenly, once for all. «auto» is «shared» where a row goes once to each partition that needs it, else «even».
     After a batch of fewer than `small_batch_rows` rows and little work the next runs as one task: stages would cost
     more.
     """
@@ -69,6 +75,7 @@ class EngineOptions:
     layout: str = BICLIQUE
     exchange: str = REFERENCES
     copies: str = Copies.PARTITION.value
+    placement: str = "auto"
     timezone: str = "UTC"
     storage_budget: int | None = None
     idle_timeout: str | None = None
@@ -112,6 +119,7 @@ class EngineOptions:
                 hint="a join-matrix has no routing: leave it out",
             )
         self._check_exchange()
+        self._check_placement()
         if self.merge_fanout < 2:
             raise SessionError(f"merge_fanout is {self.merge_fanout}", hint="use 2 or more")
         for name in LIMITS:
@@ -131,6 +139,21 @@ class EngineOptions:
                 f"exchange is {ROWS!r}, and layout is {MATRIX!r}",
                 hint=f"use layout={BICLIQUE!r}: a join-matrix keeps rows in cells, whatever their keys",
             )
+
+    def _check_placement(self) -> None:
+        _check_one_of("placement", self.placement, PLACEMENTS)
+        if self.placement == SHARED and self.layout == MATRIX:
+            raise SessionError(
+                f"placement is {SHARED!r}, and layout is {MATRIX!r}",
+                hint=f"use layout={BICLIQUE!r}: in a join-matrix no key says where rows lie",
+            )
+
+    @property
+    def places_by_samples(self) -> bool:
+        """Whether it is sampled how rows fall on key groups, and placements follow that."""
+        if self.placement == "auto":
+            return self.shipping == Shipping(Copies.PARTITION)
+        return self.placement == SHARED
 
     @property
     def shipping(self) -> Shipping | None:

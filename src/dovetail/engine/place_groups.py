@@ -12,10 +12,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from dovetail.engine.background import Background
 from dovetail.optimizer.placement.cost import PlacementCost
 from dovetail.optimizer.placement.from_plan import cells_of_stores, problem_of_cells, shared_stores, uses_of_store
+from dovetail.optimizer.placement.hypergraph import build_hypergraph
+from dovetail.optimizer.placement.mip import solve_mip
 from dovetail.optimizer.placement.problem import PartitionByGroup, PlacementProblem
 from dovetail.optimizer.placement.sampled_problem import SampledProblem
 from dovetail.plan.key_classes import key_classes
@@ -31,6 +34,11 @@ BUSY_SHARE = 0.1
 
 Solve = Callable[[PlacementProblem, PartitionByGroup, float], PartitionByGroup]
 """A placement that costs no more than the given one, in about so many seconds."""
+
+
+def solve_exactly(problem: PlacementProblem, start: PartitionByGroup, budget_s: float) -> PartitionByGroup:
+    nodes = build_hypergraph(problem)
+    return nodes.partition_by_group(solve_mip(nodes.graph, nodes.parts(start), budget_s, 0.01).parts)
 
 
 @dataclass(frozen=True)
@@ -106,7 +114,7 @@ class GroupPlacer:
     """
 
     units: UnitCosts
-    solve: Solve
+    solve: Solve = solve_exactly
     rules: PlacingRules = field(default_factory=PlacingRules)
     in_background: bool = True
     now: PlacementNow | None = None
@@ -299,3 +307,21 @@ def _united(plan: SharedPlan, chosen: Placements) -> Placements:
         if special:
             by_use |= dict.fromkeys(uses, chosen.of_use(special[0]))
     return Placements.of(chosen.usual, by_use)
+
+
+def placement_entry(placer: GroupPlacer, shipped_rows: int) -> dict[str, Any]:
+    """For the progress of a batch that shipped so many rows."""
+    now, proving = placer.now, placer.proving
+    return {
+        "objectiveMs": None if now is None else now.cost.seconds * 1e3,
+        "leastMs": None if now is None else now.least_s * 1e3,
+        "expectedShippedRows": None if now is None else now.expected_rows,
+        "shippedRows": shipped_rows,
+        "imbalance": None if now is None else now.cost.imbalance,
+        "sought": placer.sought,
+        "taken": placer.taken,
+        "placedInBatch": placer.placed_in_batch,
+        "because": placer.because,
+        "proving": None if proving is None else {"batches": proving[0], "of": placer.rules.in_a_row, "gain": proving[1]},
+        "overlaps": list(placer.overlaps),
+    }
