@@ -1,10 +1,10 @@
 """Which partition has which key groups of which use, while batches run (S4, D1): measured, sought, proven, taken.
 
-    measured   with every batch: what the running placement costs, on rows that this batch sampled
-    sought     when that drifted, or the key groups of two uses began or ceased to go together: in the background
-    proven     a placement that was found must cost less on the rows of so many batches in a row (B9), none of which it
-               was made from: a solver finds much in a sample that is not in the data
-    taken      at a batch edge; no state moves
+measured   with every batch: what the running placement costs, on rows that this batch sampled
+sought     when that drifted, or the key groups of two uses began or ceased to go together: in the background
+proven     a placement that was found must cost less on the rows of so many batches in a row (B9), and none of these is
+           one that it was made from: a solver finds much in a sample that is not in the data
+taken      at a batch edge; no state moves
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from dovetail.engine.background import Background
 from dovetail.optimizer.placement.cost import PlacementCost
@@ -307,21 +306,3 @@ def _united(plan: SharedPlan, chosen: Placements) -> Placements:
         if special:
             by_use |= dict.fromkeys(uses, chosen.of_use(special[0]))
     return Placements.of(chosen.usual, by_use)
-
-
-def placement_entry(placer: GroupPlacer, shipped_rows: int) -> dict[str, Any]:
-    """For the progress of a batch that shipped so many rows."""
-    now, proving = placer.now, placer.proving
-    return {
-        "objectiveMs": None if now is None else now.cost.seconds * 1e3,
-        "leastMs": None if now is None else now.least_s * 1e3,
-        "expectedShippedRows": None if now is None else now.expected_rows,
-        "shippedRows": shipped_rows,
-        "imbalance": None if now is None else now.cost.imbalance,
-        "sought": placer.sought,
-        "taken": placer.taken,
-        "placedInBatch": placer.placed_in_batch,
-        "because": placer.because,
-        "proving": None if proving is None else {"batches": proving[0], "of": placer.rules.in_a_row, "gain": proving[1]},
-        "overlaps": list(placer.overlaps),
-    }

@@ -142,7 +142,8 @@ class Planner:
         reasons: tuple[str, ...] = ()
         if running is not None:
             differences = _differences(running, plan, asked, decisions, routings)
-            reasons = (*differences, *self._why_placed(state.batch), *self._moved)
+            # What moved is a reason for other trees; a placement or a routing that changes alone has its own.
+            reasons = (*differences, *self._why_placed(state.batch), *(() if is_known else self._moved))
         return replace(state, epoch=epoch), Planned(plan, queries, decisions, stats, orders, reasons, routings, asked)
 
     def _placed(self, plan: SharedPlan, stats: StatsCatalog, decisions: Decisions) -> SharedPlan:
