@@ -106,7 +106,11 @@ class SharedPlan:
                 raise ValueError(f"{name}{index_name} has no key to route by")
 
     def store(self, store_id: str) -> StorePlan:
-        return next(store for store in self.stores if store.id == store_id)
+        return self._store_by_id[store_id]
+
+    @cached_property
+    def _store_by_id(self) -> dict[str, StorePlan]:
+        return {store.id: store for store in self.stores}
 
     def routing(self, store_id: str, index: IndexPlan) -> Routing:
         return self._routing_by_index.get((store_id, index.id)) or usual_routing(index)
