@@ -14,6 +14,7 @@ from functools import cached_property
 from dovetail.engine.fill_intermediates import FillPolicy, settle_and_fill
 from dovetail.engine.joint_planner import JointPlanner
 from dovetail.engine.options import BICLIQUE, MATRIX, EngineOptions
+from dovetail.engine.place_groups import GroupPlacer
 from dovetail.engine.plan_history import PlanChange, PlanHistory
 from dovetail.engine.replan_reasons import replan_reasons
 from dovetail.engine.state import EngineState
@@ -75,6 +76,9 @@ class Planner:
         self._moved: tuple[str, ...] = ()
         self._grouped: tuple[tuple[LiveQuery, ...], tuple[tuple[LiveQuery, ...], tuple[GroupPlan, ...]]] | None = None
         self.history = PlanHistory()
+        self.placer: GroupPlacer | None = None
+        if options.places_by_samples:
+            self.placer = GroupPlacer(units, in_background=options.plan_in_background)
 
     @property
     def running(self) -> Planned | None:
@@ -135,9 +139,11 @@ class Planner:
         if running is not None and replace(plan, epoch=running.plan.epoch) == running.plan:
             # Other figures, the same plan: nobody needs to hear of it.
             return state, Planned(running.plan, queries, decisions, stats, orders, (), routings, asked)
-        differences = [] if running is None else _differences(running, plan, asked, decisions, routings)
-        # What moved is a reason for other trees; a placement or a routing that changes alone has its own.
-        reasons = (*differences, *(() if is_known else self._moved))
+        reasons: tuple[str, ...] = ()
+        if running is not None:
+            differences = _differences(running, plan, asked, decisions, routings)
+            # What moved is a reason for other trees; a placement or a routing that changes alone has its own.
+            reasons = (*differences, *self._why_placed(state.batch), *(() if is_known else self._moved))
         return replace(state, epoch=epoch), Planned(plan, queries, decisions, stats, orders, reasons, routings, asked)
 
     def _placed(self, plan: SharedPlan, stats: StatsCatalog, decisions: Decisions) -> SharedPlan:
@@ -152,8 +158,15 @@ class Planner:
             placements = placements.only(uses_of(plan))
         return plan if placements == plan.placements else replace(plan, placements=placements)
 
-    @cached_property
+    def _why_placed(self, batch: int) -> tuple[str, ...]:
+        """Why key groups are placed anew from this batch on, if they are."""
+        placer = self.placer
+        return () if placer is None or placer.placed_in_batch != batch else (placer.because,)
+
+    @property
     def _placement_policy(self) -> PlacementPolicy:
+        if self.placer is not None:
+            return self.placer
         return even_placements(self._options.key_groups, self._options.partitions)
 
     def _matrix(self, plan: SharedPlan) -> JoinMatrix | None:

@@ -100,7 +100,8 @@ def canonical_edges(edges: Ints, weights: Floats) -> tuple[Ints, Floats, float]:
     if not len(edges):
         return edges, np.zeros(0), lone_s
     distinct, number = np.unique(edges, axis=0, return_inverse=True)
-    return distinct, np.bincount(number.ravel(), weights[sizes > 1], minlength=len(distinct)), lone_s
+    sums = np.bincount(number.ravel(), weights[sizes > 1], minlength=len(distinct))
+    return distinct, sums.astype(np.float64), lone_s
 
 
 @dataclass(frozen=True, eq=False)
