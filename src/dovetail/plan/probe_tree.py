@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dovetail.plan.factorization import Factorization
-from dovetail.plan.store_plan import IndexPlan
+from dovetail.plan.store_plan import ROW, IndexPlan
 from dovetail.plan.visibility import Visibility
-from dovetail.query.expression import TRUE, Expression
+from dovetail.query.expression import TRUE, Expression, rename_relations
 from dovetail.query.join_query import OutputColumn
 
 
@@ -93,6 +93,14 @@ class ProbeStep:
     def __post_init__(self) -> None:
         if len(self.probe_keys) != len(self.index.keys):
             raise ValueError("a probe needs as many keys as its index")
+
+    def probing_index(self, member: int = 0) -> IndexPlan:
+        """Rows of a member's store by the keys that they probe with, placed as what they probe is.
+
+        Only where all keys are of that member, as they are at the first step: new rows go in the order of this index.
+        """
+        keys = tuple(rename_relations(key, {member_name(member): ROW}) for key in self.probe_keys)
+        return IndexPlan(keys, placing=self.index.placing)
 
     def __str__(self) -> str:
         keys = ", ".join(map(str, self.probe_keys))

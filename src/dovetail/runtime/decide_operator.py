@@ -14,21 +14,20 @@ import numpy as np
 import numpy.typing as npt
 
 from dovetail.core.errors import EvaluationError
-from dovetail.kernels.evaluate import evaluate, evaluate_mask
+from dovetail.kernels.evaluate import evaluate_mask
 from dovetail.kernels.gather_rows import ABSENT, make_refs
-from dovetail.kernels.hash_keys import hash_keys
 from dovetail.kernels.leg_bits import LEGS_PER_WORD, bits_of_rows, no_bits
 from dovetail.kernels.match_pairs import NONE_PASS, NULL_TIME
 from dovetail.kernels.select_rows import Mask
 from dovetail.plan.lone_rows import LoneRows, MatchedRows, only_node
-from dovetail.plan.probe_tree import Emit, Leg, ProbeTree, member_name
+from dovetail.plan.probe_tree import Emit, Leg, ProbeTree
 from dovetail.plan.query_limits import Found
 from dovetail.plan.routing import HASH
 from dovetail.plan.shared_plan import ONE_PARTITION
-from dovetail.plan.store_plan import ROW, IndexPlan
-from dovetail.query.expression import TRUE, Expression, rename_relations
+from dovetail.query.expression import TRUE, Expression
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.frame import Frame, FrameValues
+from dovetail.runtime.key_codes import probing_codes
 from dovetail.runtime.partial import Partial
 from dovetail.runtime.probe_operator import ProbeOperator, TakeRows
 from dovetail.runtime.report import TaskReport, UnitWork
@@ -200,8 +199,7 @@ class DecideOperator:
         self, tree: ProbeTree, snapshot: StoreSnapshot, due: Iterable[tuple[int, Mask]], route: Route
     ) -> tuple[_Asking, _Keyless]:
         places = self._probe_all.selection_bits(tree.start, tree.legs).place
-        keys = only_node(tree).step.probe_keys
-        index = IndexPlan(tuple(rename_relations(key, {member_name(0): ROW}) for key in keys))
+        index = only_node(tree).step.probing_index()
         none = no_bits(len(tree.legs), 0)
         codes, refs, times, bits = [_NO_REFS], [_NO_REFS], [_NO_TIMES], [none]
         keyless_refs, keyless_bits = [_NO_REFS], [none]
@@ -242,11 +240,7 @@ class DecideOperator:
         for leg, own in enumerate(refs_by_leg):
             bits[leg // LEGS_PER_WORD][np.searchsorted(refs, own)] |= np.uint64(1 << (leg % LEGS_PER_WORD))
         values = FrameValues(Frame((tree.start,), (refs,)), self._snapshots)
-        keys = [
-            evaluate(key, values.column, len(refs), timezone=self._task.timezone)
-            for key in only_node(tree).step.probe_keys
-        ]
-        codes = hash_keys(keys).codes if keys else np.zeros(len(refs), np.uint64)
+        codes = probing_codes(only_node(tree).step, values.column, len(refs), self._task.timezone).codes
         order = np.argsort(codes, kind="stable")
         return _Asking(codes[order], refs[order], None, bits[:, order])
 

@@ -87,7 +87,11 @@ class StoreWriter:
         if is_counted:
             group_count = self._task.plan.placement.group_count
             with self.report.timed(STATISTICS):
-                self.report.keys += [count_keys(store.id, name, ix.codes, group_count) for name, ix in indexes.items()]
+                self.report.keys += [
+                    count_keys(store.id, index, indexes[index.id].codes, group_count)
+                    for index in store.indexes
+                    if index.id in indexes
+                ]
         content = BucketContent(
             columns={name: rows.columns[name] for name in store.columns},
             selection_words=pack_masks(list(rows.masks.values()), rows.length),

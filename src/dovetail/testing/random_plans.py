@@ -7,14 +7,18 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from dovetail.engine.fill_intermediates import FillPolicy
+from dovetail.kernels.hash_keys import PLACING_BITS
+from dovetail.optimizer.choose_placing_keys import Placings
 from dovetail.optimizer.choose_probe_orders import reachable_from
 from dovetail.optimizer.choose_routing import ChosenRouting
 from dovetail.optimizer.decide import Decide, Decisions, intermediates_of
 from dovetail.optimizer.live_query import LiveQuery, store_of
 from dovetail.optimizer.materialize import foldable_subsets, starts_of
 from dovetail.optimizer.weak_edges import weak_edges
+from dovetail.plan.probe_tree import ProbeTree
 from dovetail.plan.routing import RANDOM, Routing
 from dovetail.plan.shared_plan import SharedPlan, usual_routing
+from dovetail.plan.store_plan import IndexPlan
 from dovetail.query.stream import Stream
 from dovetail.stats.catalog import StatsCatalog
 
@@ -22,7 +26,7 @@ BATCHES_PER_PLAN = (2, 3, 5)
 
 
 def random_decisions(seed: int) -> Decide:
-    """Any order without needless cross products, any ranks, any routing, any subset of the joins that could be kept."""
+    """Any order without needless cross products, any ranks, any routing, any placing key, any of the joins to keep."""
     batches_per_plan = Random(seed).choice(BATCHES_PER_PLAN)
 
     def decide(
@@ -47,9 +51,28 @@ def random_decisions(seed: int) -> Decide:
                     for start in starts:
                         joined[start] |= set(aliases)
                     chosen.append((live, aliases, starts))
-        return Decisions(orders, intermediates_of(chosen, streams), rank_order, RandomRoutings(seed, batch))
+        return Decisions(
+            orders,
+            intermediates_of(chosen, streams),
+            rank_order,
+            RandomRoutings(seed, batch),
+            RandomPlacings(rng.random()),
+        )
 
     return decide
+
+
+@dataclass(frozen=True)
+class RandomPlacings:
+    """Any of several keys places an index, or all of them do; the other side of a join may be another index then."""
+
+    seed: float
+
+    def __call__(self, trees: tuple[ProbeTree, ...]) -> Placings:
+        rng = Random(f"{self.seed} placings")
+        steps = {(node.step.target, node.step.index.keys): None for tree in trees for node in tree.walk()}
+        chosen = {each: rng.choice([None, *range(len(each[1]))]) for each in steps if len(each[1]) > 1}
+        return {each: place for each, place in chosen.items() if place is not None}
 
 
 @dataclass(frozen=True)
@@ -66,7 +89,7 @@ class RandomRoutings:
         chosen = []
         for store in plan.stores:
             for index in store.indexes:
-                codes = _codes_seen(stats, store.id, index.id)
+                codes = _codes_seen(stats, store.id, index)
                 routing = self._routing(rng, codes) if index.keys else rng.choice((usual_routing(index), RANDOM))
                 chosen.append(ChosenRouting(store.id, index.id, routing, "by chance"))
         return tuple(chosen)
@@ -80,9 +103,13 @@ class RandomRoutings:
         return Routing(subgroups, tuple(sorted(split[:stored])), tuple(sorted(split[stored:])))
 
 
-def _codes_seen(stats: StatsCatalog, store: str, index: str) -> list[int]:
-    keys = stats.observed.keys.get((store, index))
-    return sorted({code for sketch in keys.sketch_by_batch.values() for code in sketch.codes}) if keys else []
+def _codes_seen(stats: StatsCatalog, store: str, index: IndexPlan) -> list[int]:
+    keys = stats.observed.keys.get((store, index.id))
+    seen = {code for sketch in keys.sketch_by_batch.values() for code in sketch.codes} if keys else set()
+    if index.placing is None:
+        return sorted(seen)
+    # A sketch has such codes turned: the bits that place them are the last.
+    return sorted((code >> PLACING_BITS) | (code << (64 - PLACING_BITS)) % (1 << 64) for code in seen)
 
 
 def random_fills(seed: int) -> FillPolicy:
