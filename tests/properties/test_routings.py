@@ -1,4 +1,4 @@
-"""No answer depends on how indexes are routed: another routing with every batch, any number of partitions (B2, A7)."""
+"""No answer depends on how indexes are routed and placed: another way with every batch, any partitions (B2, A7)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pytest
 
-from dovetail.runtime import route_entries
+from dovetail.kernels.hash_keys import KeyCodes
+from dovetail.plan.probe_tree import ProbeStep
+from dovetail.runtime import probe_operator, route_entries
+from dovetail.runtime.key_codes import ColumnOf, probing_codes
 from dovetail.runtime.route_entries import Deal
 from dovetail.testing.asserts import CaseFailed, check_case, scratch_dir
 from dovetail.testing.cases import EngineCase
@@ -74,6 +77,21 @@ def test_split_rows_that_are_sent_to_one_partition_are_noticed(monkeypatch: pyte
         return np.full(len(refs[0]), count)
 
     monkeypatch.setattr(route_entries, "_dealt", to_the_first)
+    assert_noticed(CHAINS)
+
+
+def test_new_rows_that_forget_which_key_places_them_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = ProbeStep.probing_index
+    monkeypatch.setattr(ProbeStep, "probing_index", lambda step, member=0: replace(real(step, member), placing=None))
+    assert_noticed()
+
+
+def test_partial_results_that_forget_which_key_places_them_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def by_the_whole_key(step: ProbeStep, column_of: ColumnOf, length: int, timezone: str) -> KeyCodes:
+        whole = replace(step, index=replace(step.index, placing=None))
+        return probing_codes(whole, column_of, length, timezone)
+
+    monkeypatch.setattr(probe_operator, "probing_codes", by_the_whole_key)
     assert_noticed(CHAINS)
 
 

@@ -20,7 +20,7 @@ def build_index(
     index: IndexPlan, column_of: ColumnOf, length: int, timezone: str, event_time: str | None
 ) -> BucketIndex:
     """Rows by ascending code of their key, then by their order; rows with a NULL in either are left out."""
-    keys = key_codes(index.keys, index.placing, column_of, length, timezone)
+    keys = key_codes(index, column_of, length, timezone)
     codes, valid_mask = keys.codes, keys.valid_mask
     if index.order is None:
         return _by_code(codes, valid_mask)
