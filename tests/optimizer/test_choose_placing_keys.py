@@ -8,7 +8,8 @@ from dovetail.optimizer.choose_placing_keys import ChoosePlacingKeys, has_uneven
 from dovetail.optimizer.decide import Decisions
 from dovetail.optimizer.live_query import LiveQuery
 from dovetail.optimizer.plan_queries import plan_queries
-from dovetail.plan.shared_plan import SharedPlan, even_placement
+from dovetail.plan.placement import even_placement
+from dovetail.plan.shared_plan import SharedPlan
 from dovetail.plan.store_plan import IndexPlan
 from dovetail.query.expression import Column
 from dovetail.query.stream import Stream
@@ -27,7 +28,7 @@ CROSSED = "SELECT r.v FROM r JOIN s ON r.x = s.y AND r.y = s.x"
 @pytest.fixture
 def plan(streams: Mapping[str, Stream]) -> Plan:
     def make(*queries: LiveQuery, policy: ChoosePlacingKeys | None = None) -> SharedPlan:
-        decisions = Decisions(placing=policy or ChoosePlacingKeys(4))
+        decisions = Decisions(placing_keys=policy or ChoosePlacingKeys(4))
         return plan_queries(queries, streams, even_placement(8, 4), epoch=1, decisions=decisions)
 
     return make

@@ -82,7 +82,7 @@ def test_split_rows_that_are_sent_to_one_partition_are_noticed(monkeypatch: pyte
 
 def test_new_rows_that_forget_which_key_places_them_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     real = ProbeStep.probing_index
-    monkeypatch.setattr(ProbeStep, "probing_index", lambda step, member=0: replace(real(step, member), placing=None))
+    monkeypatch.setattr(ProbeStep, "probing_index", lambda step, member: replace(real(step, member), placing=None))
     assert_noticed()
 
 
@@ -102,4 +102,6 @@ def assert_noticed(limits: CaseLimits = DEFAULT_LIMITS) -> None:
             check_case(routed_case(seed, limits))
         except CaseFailed:
             failures += 1
-    assert failures > 5
+        if failures > 5:
+            return
+    pytest.fail(f"{failures} of 60 cases failed")

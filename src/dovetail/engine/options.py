@@ -17,6 +17,10 @@ KEEPING = ("never", "by cost", "always")
 ROUTINGS = ("auto", "hash", "random", "contrand")
 BICLIQUE = "join_biclique"
 MATRIX = "join_matrix"
+COPY_A_PARTITION = "partition"
+COPY_A_KEY = "key"
+COPY_A_QUERY = "query"
+COPIES = (COPY_A_PARTITION, COPY_A_KEY, COPY_A_QUERY)
 LIMITS = {
     "storage_budget": "a number of bytes",
     "max_results_per_batch": "a number of results",
@@ -44,6 +48,8 @@ class EngineOptions:
     `factorize` off: aggregates over joins are computed from their joined rows, where they need not be, too.
     `layout`: every row is stored once («join_biclique»), or in a whole line of cells, to measure what that costs
     («join_matrix», for joins of one pair of streams; partitions are its cells, fixed for a checkpoint's life).
+    `copies`: what shares the rows that are kept and shipped. «query»: nothing does, every query has stores, indexes and
+    probes of its own, to measure what sharing saves; it holds for the queries that are created while it is set.
     After a batch of fewer than `small_batch_rows` rows and little work the next runs as one task: stages would cost
     more.
     """
@@ -62,6 +68,7 @@ class EngineOptions:
     routing: str = "auto"
     routing_subgroups: int | None = None
     layout: str = BICLIQUE
+    copies: str = COPY_A_PARTITION
     timezone: str = "UTC"
     storage_budget: int | None = None
     idle_timeout: str | None = None
@@ -104,11 +111,23 @@ class EngineOptions:
                 f"layout is {MATRIX!r}, and routing is {self.routing!r}",
                 hint="a join-matrix has no routing: leave it out",
             )
+        _check_one_of("copies", self.copies, COPIES)
+        self._check_unshared()
         if self.merge_fanout < 2:
             raise SessionError(f"merge_fanout is {self.merge_fanout}", hint="use 2 or more")
         for name in LIMITS:
             _check_limit(name, getattr(self, name))
         _ = self.idle_timeout_s
+
+    def _check_unshared(self) -> None:
+        """Whatever is planned for all queries together has no place where each is for itself."""
+        shared = {"optimizer": "greedy", "keep_intermediates": "never", "layout": BICLIQUE}
+        for name, value in shared.items():
+            if self.copies == COPY_A_QUERY and getattr(self, name) != value:
+                raise SessionError(
+                    f"copies is {COPY_A_QUERY!r}, and {name} is {getattr(self, name)!r}",
+                    hint=f"use {name}={value!r}, or copies={COPY_A_PARTITION!r}",
+                )
 
     @property
     def fixed_routing(self) -> Routing | None:

@@ -17,8 +17,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from dovetail.optimizer.choose_routing import imbalance_limit
+from dovetail.plan.placement import even_placement
 from dovetail.plan.probe_tree import ProbeNode, ProbeTree
-from dovetail.plan.shared_plan import SharedPlan, even_placement
+from dovetail.plan.shared_plan import SharedPlan
 from dovetail.plan.store_plan import IndexPlan
 from dovetail.query.expression import Expression
 from dovetail.stats.catalog import StatsCatalog
@@ -120,7 +121,7 @@ def _indexes(trees: Iterable[ProbeTree]) -> Iterator[tuple[str, IndexPlan]]:
         for node in tree.walk():
             yield node.step.target, node.step.index
         for node in tree.children:
-            yield tree.start, node.step.probing_index()
+            yield tree.start, node.step.start_index
 
 
 def _joined_indexes(trees: tuple[ProbeTree, ...]) -> list[list[tuple[str, IndexPlan]]]:
@@ -134,7 +135,7 @@ def _joined_indexes(trees: tuple[ProbeTree, ...]) -> list[list[tuple[str, IndexP
 
     for tree in trees:
         for node in tree.children:
-            parent[root((tree.start, node.step.probing_index().keys))] = root((node.step.target, node.step.index.keys))
+            parent[root((tree.start, node.step.start_index.keys))] = root((node.step.target, node.step.index.keys))
     joined: dict[KeysOfStore, dict[tuple[str, str], tuple[str, IndexPlan]]] = {}
     for store, index in _indexes(trees):
         if len(index.keys) > 1:

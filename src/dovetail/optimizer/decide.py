@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from dovetail.optimizer.choose_placement import PlacementPolicy
 from dovetail.optimizer.choose_placing_keys import PlacingPolicy
 from dovetail.optimizer.choose_routing import RoutingPolicy
 from dovetail.optimizer.live_query import LiveQuery
@@ -20,14 +21,16 @@ class Decisions:
     """Where `orders` has none the greedy one is taken; `intermediates` name the starts that shall use them.
 
     `rank_order` has the stores of the lowest ranks: whoever ranks above all members of an intermediate may probe it.
-    `routing` of None: the session's options say how indexes are routed. `placing` of None: by their whole keys.
+    `routing` and `placement` of None: the session's options say how indexes are routed and placed. `placing_keys` of
+    None: these choose, too, which of several keys places an index.
     """
 
     orders: Orders = field(default_factory=dict)
     intermediates: tuple[KeptIntermediate, ...] = ()
     rank_order: tuple[str, ...] = ()
     routing: RoutingPolicy | None = None
-    placing: PlacingPolicy | None = None
+    placement: PlacementPolicy | None = None
+    placing_keys: PlacingPolicy | None = None
 
 
 Decide = Callable[[tuple[LiveQuery, ...], Mapping[str, Stream], StatsCatalog, int], Decisions]

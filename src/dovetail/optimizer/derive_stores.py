@@ -133,5 +133,5 @@ def _indexes_by_store(trees: tuple[ProbeTree, ...]) -> dict[str, set[IndexPlan]]
         for node in tree.walk():
             indexes.setdefault(node.step.target, set()).add(node.step.index)
         for node in tree.children:
-            indexes.setdefault(tree.start, set()).add(node.step.probing_index())
+            indexes.setdefault(tree.start, set()).add(node.step.start_index)
     return indexes

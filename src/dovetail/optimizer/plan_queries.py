@@ -16,7 +16,8 @@ from dovetail.optimizer.plan_lone_rows import plan_lone_rows, plan_matched_rows
 from dovetail.optimizer.share_probe_prefixes import Folds, Orders, share_probe_prefixes, taken_orders
 from dovetail.plan.group_plan import GroupPlan
 from dovetail.plan.lone_rows import MatchedRows
-from dovetail.plan.shared_plan import Placement, SharedPlan
+from dovetail.plan.placement import Placement, Placements
+from dovetail.plan.shared_plan import SharedPlan
 from dovetail.query.stream import Stream
 from dovetail.stats.catalog import StatsCatalog
 
@@ -51,14 +52,14 @@ def plan_queries(
     lone, matched = plan_lone_rows(forms.running), plan_matched_rows(forms.running)
     telling = (*(each.tree for each in lone), *(tree for each in matched for tree in each.trees))
     fills = (plan_fill(query, source, stats, decisions.orders) for query, source in filled)
-    placings = decisions.placing((*trees, *later, *telling)) if decisions.placing else {}
+    placings = decisions.placing_keys((*trees, *later, *telling)) if decisions.placing_keys else {}
     placed = partial(place_tree, placings=placings)
     indexed = tuple(map(placed, (*trees, *later, *telling)))
     return SharedPlan(
         epoch=epoch,
         stores=derive_stores(forms.running, indexed, streams, forms.folds_by_store),
         trees=tuple(map(placed, trees)),
-        placement=placement,
+        placements=Placements(placement),
         complete_from_by_query=tuple((live.id, live.complete_from) for live in (*forms.running, *filling)),
         fills=tuple(replace(fill, tree=placed(fill.tree)) for fill in fills),
         lone_rows=tuple(replace(each, tree=placed(each.tree)) for each in lone),

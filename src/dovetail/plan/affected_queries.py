@@ -40,6 +40,6 @@ def queries_of_index(plan: SharedPlan, store: str, index: IndexPlan) -> set[str]
                 queries |= {leg.query for leg in node.legs}
         if tree.start == store:
             for node in tree.children:
-                if node.step.probing_index() == index:
+                if node.step.start_index == index:
                     queries |= {leg.query for leg in node.legs}
     return queries

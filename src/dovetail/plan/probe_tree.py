@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from dovetail.plan.factorization import Factorization
 from dovetail.plan.store_plan import ROW, IndexPlan
@@ -94,11 +95,13 @@ class ProbeStep:
         if len(self.probe_keys) != len(self.index.keys):
             raise ValueError("a probe needs as many keys as its index")
 
-    def probing_index(self, member: int = 0) -> IndexPlan:
-        """Rows of a member's store by the keys that they probe with, placed as what they probe is.
+    @cached_property
+    def start_index(self) -> IndexPlan:
+        """Of a first step: the index of the start's store in whose order its rows probe."""
+        return self.probing_index(0)
 
-        Only where all keys are of that member, as they are at the first step: new rows go in the order of this index.
-        """
+    def probing_index(self, member: int) -> IndexPlan:
+        """Where all keys are of one member: its store's index by them, placed as what they probe is."""
         keys = tuple(rename_relations(key, {member_name(member): ROW}) for key in self.probe_keys)
         return IndexPlan(keys, placing=self.index.placing)
 

@@ -188,12 +188,11 @@ class _Hop:
         self, tree: ProbeTree, node: ProbeNode, snapshot: StoreSnapshot, ordinal: int
     ) -> Iterator[tuple[Part, Partial, I64 | None]]:
         """The rows of one bucket that this partition probes with, in the order of the node's key; their times."""
-        index = node.step.probing_index()
         start_legs = {(leg.query, leg.start): leg for leg in tree.legs}
         legs = tuple(start_legs[leg.query, leg.start] for leg in node.legs)
         places = self._probe.selection_bits(tree.start, legs).place[:, ordinal].tolist()
         for part, choice in self._probe.route(node).probing():
-            entries = snapshot.entries(ordinal, index, choice)
+            entries = snapshot.entries(ordinal, node.step.start_index, choice)
             if len(entries.codes) == 0:
                 continue
             bits = bits_of_rows(places, entries.words, len(entries.codes))
