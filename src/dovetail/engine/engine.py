@@ -512,6 +512,6 @@ def _row_bytes_by_store(buckets: Iterable[BucketMeta]) -> dict[str, float]:
     rows: Counter[str] = Counter()
     size: Counter[str] = Counter()
     for meta in buckets:
-        rows[meta.store] += meta.rows
+        rows[meta.store] += meta.home_rows
         size[meta.store] += meta.size_bytes
     return {store: size[store] / rows[store] for store in rows if rows[store]}

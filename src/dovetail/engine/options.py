@@ -8,6 +8,7 @@ from typing import Any
 
 from dovetail.core.errors import SessionError
 from dovetail.plan.routing import HASH, RANDOM, Routing
+from dovetail.plan.shipping import Copies, Shipping
 from dovetail.query.durations import DurationError, parse_duration
 from dovetail.stats.catalog import StatsCatalog
 
@@ -17,10 +18,11 @@ KEEPING = ("never", "by cost", "always")
 ROUTINGS = ("auto", "hash", "random", "contrand")
 BICLIQUE = "join_biclique"
 MATRIX = "join_matrix"
-COPY_A_PARTITION = "partition"
-COPY_A_KEY = "key"
+COPY_A_PARTITION = Copies.PARTITION.value
 COPY_A_QUERY = "query"
-COPIES = (COPY_A_PARTITION, COPY_A_KEY, COPY_A_QUERY)
+COPIES = (*(each.value for each in Copies), COPY_A_QUERY)
+REFERENCES = "references"
+ROWS = "rows"
 LIMITS = {
     "storage_budget": "a number of bytes",
     "max_results_per_batch": "a number of results",
@@ -48,8 +50,10 @@ class EngineOptions:
     `factorize` off: aggregates over joins are computed from their joined rows, where they need not be, too.
     `layout`: every row is stored once («join_biclique»), or in a whole line of cells, to measure what that costs
     («join_matrix», for joins of one pair of streams; partitions are its cells, fixed for a checkpoint's life).
-    `copies`: what shares the rows that are kept and shipped. «query»: nothing does, every query has stores, indexes and
-    probes of its own, to measure what sharing saves; it holds for the queries that are created while it is set.
+    `exchange`: what travels between tasks are «references» to rows in shared files; or «rows» themselves go to the
+    partitions that keep them, `copies` of them once to each such partition, or once for each key (partitioning.md).
+    With `copies` «query» nothing is shared: every query has stores, indexes and probes of its own and ships for each of
+    its keys, to measure what sharing saves; it holds for the queries that are created while it is set.
     After a batch of fewer than `small_batch_rows` rows and little work the next runs as one task: stages would cost
     more.
     """
@@ -68,6 +72,7 @@ class EngineOptions:
     routing: str = "auto"
     routing_subgroups: int | None = None
     layout: str = BICLIQUE
+    exchange: str = REFERENCES
     copies: str = COPY_A_PARTITION
     timezone: str = "UTC"
     storage_budget: int | None = None
@@ -111,7 +116,7 @@ class EngineOptions:
                 f"layout is {MATRIX!r}, and routing is {self.routing!r}",
                 hint="a join-matrix has no routing: leave it out",
             )
-        _check_one_of("copies", self.copies, COPIES)
+        self._check_exchange()
         self._check_unshared()
         if self.merge_fanout < 2:
             raise SessionError(f"merge_fanout is {self.merge_fanout}", hint="use 2 or more")
@@ -128,6 +133,31 @@ class EngineOptions:
                     f"copies is {COPY_A_QUERY!r}, and {name} is {getattr(self, name)!r}",
                     hint=f"use {name}={value!r}, or copies={COPY_A_PARTITION!r}",
                 )
+
+    def _check_exchange(self) -> None:
+        _check_one_of("exchange", self.exchange, (REFERENCES, ROWS))
+        _check_one_of("copies", self.copies, COPIES)
+        if self.exchange == REFERENCES and self.copies == Copies.KEY.value:
+            raise SessionError(
+                f"copies is {self.copies!r}, and exchange is {REFERENCES!r}",
+                hint=f"use exchange={ROWS!r}, or leave copies out: references are not copied",
+            )
+        if self.exchange == ROWS and self.layout == MATRIX:
+            raise SessionError(
+                f"exchange is {ROWS!r}, and layout is {MATRIX!r}",
+                hint=f"use layout={BICLIQUE!r}: a join-matrix keeps rows in cells, whatever their keys",
+            )
+
+    @property
+    def shipping(self) -> Shipping | None:
+        if self.exchange != ROWS:
+            return None
+        return Shipping(Copies.PARTITION if self.copies == COPY_A_PARTITION else Copies.KEY)
+
+    @property
+    def may_place_by_one_key(self) -> bool:
+        """Whether it spares copies that an index of several keys lies where one of them alone would have it."""
+        return self.exchange == ROWS and self.copies == COPY_A_PARTITION
 
     @property
     def fixed_routing(self) -> Routing | None:

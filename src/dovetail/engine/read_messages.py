@@ -25,6 +25,7 @@ def read_messages(messages: list[Message]) -> tuple[TaskReport, list[BucketMeta]
         whole.selections += report.selections
         whole.query_sets += report.query_sets
         whole.keys += report.keys
+        whole.key_groups += report.key_groups
         whole.steps += report.steps
         whole.work += report.work
         whole.samples += report.samples
@@ -32,6 +33,8 @@ def read_messages(messages: list[Message]) -> tuple[TaskReport, list[BucketMeta]
         whole.failures += report.failures
         whole.merges += report.merges
         whole.groups += report.groups
+        whole.shipped += report.shipped
+        whole.shuffled += report.shuffled
         for part, seconds in report.seconds_by_part.items():
             whole.seconds_by_part[part] = whole.seconds_by_part.get(part, 0.0) + seconds
         for query, found in report.found.items():

@@ -104,6 +104,21 @@ def has_uneven_placing(plan: SharedPlan, stats: StatsCatalog) -> bool:
     )
 
 
+def placing_changes(before: SharedPlan, now: SharedPlan) -> list[str]:
+    """One sentence for each index that both have, placed by other keys."""
+    known = {(store.id, index.keys, index.order): index for store in before.stores for index in store.indexes}
+    found = (
+        (store.id, index, known.get((store.id, index.keys, index.order)))
+        for store in now.stores
+        for index in store.indexes
+    )
+    return [
+        f"{store}{old.id} gives way to {store}{index.id}"
+        for store, index, old in found
+        if old and old.placing != index.placing
+    ]
+
+
 def is_uneven(stats: StatsCatalog, index: IndexName, partition_count: int) -> bool:
     """Whether rows by key group would leave a partition with too much, if each had as many key groups."""
     rows_by_group = stats.rows_by_group(*index)
