@@ -61,7 +61,7 @@ class ChoosePlacingKeys:
         placings: dict[KeysOfStore, int] = {}
         if not any(len(node.step.index.keys) > 1 for tree in trees for node in tree.walk()):
             return placings
-        alone = {(store, index.keys) for store, index in _indexes(trees) if len(index.keys) == 1}
+        alone: set[KeysOfStore] = {(store, index.keys) for store, index in _indexes(trees) if len(index.keys) == 1}
         for joined in _joined_indexes(trees):
             position = self._choose(joined, alone)
             if position is not None:

@@ -63,7 +63,10 @@ def plan_queries(
         complete_from_by_query=tuple((live.id, live.complete_from) for live in (*forms.running, *filling)),
         fills=tuple(replace(fill, tree=placed(fill.tree)) for fill in fills),
         lone_rows=tuple(replace(each, tree=placed(each.tree)) for each in lone),
-        matched_rows=tuple(MatchedRows(*map(placed, each.trees), each.emits) for each in matched),
+        matched_rows=tuple(
+            MatchedRows(placed(each.from_left), placed(each.from_right), placed(each.again), each.emits)
+            for each in matched
+        ),
         groups=groups,
     )
 
