@@ -1,4 +1,4 @@
-"""Routings, shipped rows and the join-matrix on the real Session: the streamed answers are Spark's batch answers."""
+"""Routings, placements, shipped rows and the join-matrix through the real Session: answers are Spark's batch SQL's."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ def case_of(seed: int, limits: CaseLimits = LIMITS) -> EngineCase:
 def check(spark: SparkSession, case: EngineCase, folder: Path, **options: object) -> list[dict[str, Any]]:
     """The progress of every batch."""
     streams = FileStreams(spark, case, folder / "streams")
-    session = Session(spark, str(folder / "checkpoint"), key_groups=16, small_batch_rows=0, **options)
+    options = {"key_groups": 16, "small_batch_rows": 0, **options}
+    session = Session(spark, str(folder / "checkpoint"), **options)
     for stream in case.streams:
         session.create_stream(
             stream.name, streams.frame(stream), event_time=stream.event_time, lateness=stream.lateness
@@ -84,6 +85,24 @@ def test_another_routing_with_every_batch_changes_no_answer(
     monkeypatch.setattr(Planner, "_routing_policy", property(lambda _planner: choose))
     check(spark, case_of(12), tmp_path, partitions=3)
     assert next(plans) >= 4
+
+
+def test_other_placements_and_partitions_with_every_batch_change_no_answer(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some batches run as one task, whatever their partitions."""
+    plans = count()
+    partition_counts = set()
+
+    def choose(plan: SharedPlan, stats: StatsCatalog, running: Placements | None) -> Placements:
+        placements = RandomPlacements(6, next(plans))(plan, stats, running)
+        partition_counts.add(placements.usual.partition_count)
+        return placements
+
+    monkeypatch.setattr(Planner, "_placement_policy", property(lambda _planner: choose))
+    check(spark, case_of(14), tmp_path, partitions=2, small_batch_rows=8)
+    assert next(plans) >= 4
+    assert len(partition_counts) >= 3
 
 
 @pytest.mark.parametrize("copies", ["partition", "key"])

@@ -17,6 +17,7 @@ from itertools import accumulate, pairwise
 import numpy as np
 import numpy.typing as npt
 
+from dovetail.engine.observe_key_groups import key_groups_seen
 from dovetail.engine.state import EngineState
 from dovetail.kernels.select_rows import Mask, spread_rows, unpack_sample
 from dovetail.plan.probe_tree import ProbeNode, ProbeTree, member_name
@@ -137,7 +138,14 @@ def observe_batch(batch: Batch) -> BatchSeen:
         tallies[figure] = tallies[figure] + tally if figure in tallies else tally
     live = _by_store(batch.after.buckets)
     first_live = {store: min(meta.lower_batch for meta in metas) for store, metas in live.items()}
-    return BatchSeen(batch.after.batch, tallies, _keys_seen(batch.report), first_live, _rows_sampled(batch))
+    return BatchSeen(
+        batch.after.batch,
+        tallies,
+        _keys_seen(batch.report),
+        first_live,
+        _rows_sampled(batch),
+        key_groups_seen(batch.report, batch.after.batch),
+    )
 
 
 def _stream_tallies(batch: Batch) -> Iterator[tuple[Figure, Tally]]:

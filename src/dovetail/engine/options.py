@@ -18,8 +18,14 @@ KEEPING = ("never", "by cost", "always")
 ROUTINGS = ("auto", "hash", "random", "contrand")
 BICLIQUE = "join_biclique"
 MATRIX = "join_matrix"
+COPY_A_PARTITION = Copies.PARTITION.value
+COPY_A_QUERY = "query"
+COPIES = (*(each.value for each in Copies), COPY_A_QUERY)
 REFERENCES = "references"
 ROWS = "rows"
+EVEN = "even"
+SHARED = "shared"
+PLACEMENTS = ("auto", EVEN, SHARED)
 LIMITS = {
     "storage_budget": "a number of bytes",
     "max_results_per_batch": "a number of results",
@@ -49,6 +55,11 @@ class EngineOptions:
     («join_matrix», for joins of one pair of streams; partitions are its cells, fixed for a checkpoint's life).
     `exchange`: what travels between tasks are «references» to rows in shared files; or «rows» themselves go to the
     partitions that keep them, `copies` of them once to each such partition, or once for each key (partitioning.md).
+    With `copies` «query» nothing is shared: every query has stores, indexes and probes of its own and ships for each of
+    its keys, to measure what sharing saves; it holds for the queries that are created while it is set.
+    `placement`: which partition has which key groups of which key. «shared» seeks, while batches run, a placement under
+    which rows that several keys place travel to few partitions and all are equally busy; «even» spreads key groups
+    evenly, once for all. «auto» is «shared» where a row goes once to each partition that needs it, else «even».
     After a batch of fewer than `small_batch_rows` rows and little work the next runs as one task: stages would cost
     more.
     """
@@ -68,7 +79,8 @@ class EngineOptions:
     routing_subgroups: int | None = None
     layout: str = BICLIQUE
     exchange: str = REFERENCES
-    copies: str = Copies.PARTITION.value
+    copies: str = COPY_A_PARTITION
+    placement: str = "auto"
     timezone: str = "UTC"
     storage_budget: int | None = None
     idle_timeout: str | None = None
@@ -112,16 +124,28 @@ class EngineOptions:
                 hint="a join-matrix has no routing: leave it out",
             )
         self._check_exchange()
+        self._check_placement()
+        self._check_unshared()
         if self.merge_fanout < 2:
             raise SessionError(f"merge_fanout is {self.merge_fanout}", hint="use 2 or more")
         for name in LIMITS:
             _check_limit(name, getattr(self, name))
         _ = self.idle_timeout_s
 
+    def _check_unshared(self) -> None:
+        """Whatever is planned for all queries together has no place where each is for itself."""
+        shared = {"optimizer": "greedy", "keep_intermediates": "never", "layout": BICLIQUE}
+        for name, value in shared.items():
+            if self.copies == COPY_A_QUERY and getattr(self, name) != value:
+                raise SessionError(
+                    f"copies is {COPY_A_QUERY!r}, and {name} is {getattr(self, name)!r}",
+                    hint=f"use {name}={value!r}, or copies={COPY_A_PARTITION!r}",
+                )
+
     def _check_exchange(self) -> None:
         _check_one_of("exchange", self.exchange, (REFERENCES, ROWS))
-        _check_one_of("copies", self.copies, tuple(each.value for each in Copies))
-        if self.exchange == REFERENCES and self.copies != Copies.PARTITION.value:
+        _check_one_of("copies", self.copies, COPIES)
+        if self.exchange == REFERENCES and self.copies == Copies.KEY.value:
             raise SessionError(
                 f"copies is {self.copies!r}, and exchange is {REFERENCES!r}",
                 hint=f"use exchange={ROWS!r}, or leave copies out: references are not copied",
@@ -132,9 +156,31 @@ class EngineOptions:
                 hint=f"use layout={BICLIQUE!r}: a join-matrix keeps rows in cells, whatever their keys",
             )
 
+    def _check_placement(self) -> None:
+        _check_one_of("placement", self.placement, PLACEMENTS)
+        if self.placement == SHARED and self.layout == MATRIX:
+            raise SessionError(
+                f"placement is {SHARED!r}, and layout is {MATRIX!r}",
+                hint=f"use layout={BICLIQUE!r}: in a join-matrix no key says where rows lie",
+            )
+
+    @property
+    def places_by_samples(self) -> bool:
+        """Whether it is sampled how rows fall on key groups, and placements follow that."""
+        if self.placement == "auto":
+            return self.shipping == Shipping(Copies.PARTITION)
+        return self.placement == SHARED
+
     @property
     def shipping(self) -> Shipping | None:
-        return Shipping(Copies(self.copies)) if self.exchange == ROWS else None
+        if self.exchange != ROWS:
+            return None
+        return Shipping(Copies.PARTITION if self.copies == COPY_A_PARTITION else Copies.KEY)
+
+    @property
+    def may_place_by_one_key(self) -> bool:
+        """Whether it spares copies that an index of several keys lies where one of them alone would have it."""
+        return self.exchange == ROWS and self.copies == COPY_A_PARTITION
 
     @property
     def fixed_routing(self) -> Routing | None:

@@ -41,6 +41,15 @@ class StoreRows:
             int(wanted.sum()),
         )
 
+    def take(self, idx: npt.NDArray[np.int64]) -> StoreRows:
+        taken = pa.array(idx)
+        return StoreRows(
+            {name: column.take(taken) for name, column in self.columns.items()},
+            {name: mask[idx] for name, mask in self.masks.items()},
+            None if self.times is None else self.times[idx],
+            len(idx),
+        )
+
 
 class RowDecider:
     """Decides for one task; what fails of a query's selections and keys goes to the report."""

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dovetail.kernels.select_rows import Mask, pack_sample, spread_rows
-from dovetail.kernels.summarize_codes import count_by_group, heavy_codes, smallest_codes
+from dovetail.kernels.summarize_codes import count_by_group, heavy_codes, smallest_codes, smallest_spread_codes
 from dovetail.plan.query_limits import BatchLimits, Found
-from dovetail.plan.store_plan import StorePlan
+from dovetail.plan.store_plan import IndexPlan, StorePlan
 from dovetail.stats.key_sketch import SKETCH_CODES
 from dovetail.stats.key_stats import MAX_HISTOGRAM_GROUPS
 from dovetail.stats.selection_sample import SAMPLED_ROWS_A_BATCH
@@ -93,18 +93,33 @@ class KeyCount:
     smallest_codes: list[int]
 
 
-def count_keys(store: str, index: str, codes: npt.NDArray[np.uint64], group_count: int) -> KeyCount:
-    """`codes` ascend."""
+def count_keys(store: str, index: IndexPlan, codes: npt.NDArray[np.uint64], group_count: int) -> KeyCount:
+    """`codes` ascend. Those of placed keys are not spread evenly: only once turned, the smallest are a sample."""
     heavy = heavy_codes(codes)
+    smallest = smallest_codes if index.placing is None else smallest_spread_codes
     return KeyCount(
         store,
-        index,
+        index.id,
         len(codes),
         count_by_group(codes, min(group_count, MAX_HISTOGRAM_GROUPS)).tolist(),
         heavy.codes.tolist(),
         heavy.counts.tolist(),
-        smallest_codes(codes, SKETCH_CODES).tolist(),
+        smallest(codes, SKETCH_CODES).tolist(),
     )
+
+
+@dataclass
+class KeyGroups:
+    """Some of the `rows` stored for a store, with a key group for each of its uses (-1: the use does not place it).
+
+    `groups` are 16-bit integers by use and row, in base 64.
+    """
+
+    store: str
+    rows: int
+    sampled_rows: int
+    uses: list[str]
+    groups: str
 
 
 @dataclass
@@ -194,6 +209,7 @@ _PLAIN_LISTS = (
     "selections",
     "query_sets",
     "keys",
+    "key_groups",
     "steps",
     "work",
     "samples",
@@ -217,6 +233,7 @@ class TaskReport:
     selections: list[SelectionCount] = field(default_factory=list)
     query_sets: list[QuerySets] = field(default_factory=list)
     keys: list[KeyCount] = field(default_factory=list)
+    key_groups: list[KeyGroups] = field(default_factory=list)
     steps: list[StepCount] = field(default_factory=list)
     work: list[UnitWork] = field(default_factory=list)
     samples: list[MatchSample] = field(default_factory=list)
@@ -271,6 +288,7 @@ class TaskReport:
             selections=[SelectionCount(**entry) for entry in record["selections"]],
             query_sets=[QuerySets(**entry) for entry in record["query_sets"]],
             keys=[KeyCount(**entry) for entry in record["keys"]],
+            key_groups=[KeyGroups(**entry) for entry in record["key_groups"]],
             steps=[StepCount(**entry) for entry in record["steps"]],
             work=[UnitWork(**entry) for entry in record["work"]],
             samples=[MatchSample(**entry) for entry in record["samples"]],

@@ -23,7 +23,8 @@ from dovetail.query.stream import Stream
 from dovetail.runtime.batch_task import BATCH, BatchTask
 from dovetail.runtime.decide_rows import RowDecider
 from dovetail.runtime.message import Kind, Message
-from dovetail.runtime.report import StreamCount, TaskReport, newest_times
+from dovetail.runtime.report import STATISTICS, StreamCount, TaskReport, newest_times
+from dovetail.runtime.sample_key_groups import sample_key_groups
 from dovetail.runtime.ship_rows import RowShipper
 from dovetail.runtime.store_writer import PIECES_PER_SPLIT, StoreWriter
 from dovetail.store.bucket_file import BucketMeta, times_of
@@ -104,7 +105,10 @@ class _Source:
             columns, times = _expanded(store, columns)
         split = self._first_split + self._pieces
         if self._task.plan.ships(store):
-            yield from self._shipper.ship(store, self._decider.decide(store, columns, times), split)
+            rows = self._decider.decide(store, columns, times)
+            with self.report.timed(STATISTICS):
+                self.report.key_groups += sample_key_groups(self._task, self._decider, store, rows)
+            yield from self._shipper.ship(store, rows, split)
         else:
             self._writer.write(store, columns, times, split)
 

@@ -17,6 +17,7 @@ from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.build_index import build_index
 from dovetail.runtime.decide_rows import RowDecider, StoreRows
 from dovetail.runtime.report import STATISTICS, TaskReport, count_keys
+from dovetail.runtime.sample_key_groups import sample_key_groups
 from dovetail.store.bucket_file import BucketContent, BucketIndex, BucketMeta, MatrixCell, write_bucket
 from dovetail.store.layout import bucket_file
 
@@ -44,6 +45,9 @@ class StoreWriter:
     ) -> None:
         """`is_counted` is False for rows that are older than the batch: statistics speak of new ones."""
         rows = self._decider.decide(store, columns, times, is_counted=is_counted)
+        if is_counted:
+            with self.report.timed(STATISTICS):
+                self.report.key_groups += sample_key_groups(self._task, self._decider, store, rows)
         for line, cells in self._lines(store, rows, split):
             if line.length:
                 content = BucketContent(
@@ -70,7 +74,9 @@ class StoreWriter:
             group_count = self._task.plan.placement.group_count
             with self.report.timed(STATISTICS):
                 self.report.keys += [
-                    count_keys(store.id, name, index.codes, group_count) for name, index in content.indexes.items()
+                    count_keys(store.id, index, content.indexes[index.id].codes, group_count)
+                    for index in store.indexes
+                    if index.id in content.indexes
                 ]
         self.written += [self._write(store, content, selections, split, cell) for cell in cells]
 

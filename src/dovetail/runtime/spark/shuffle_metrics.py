@@ -47,7 +47,7 @@ class ShuffleMetrics:
 
     def _finished_stages(self) -> list[Shuffled] | None:
         """None while some of it is missing."""
-        context: Any = self._context._jsc.sc()  # noqa: SLF001  # PySpark has no public way to stage metrics
+        context: Any = self._context._jsc.sc()  # PySpark has no public way to stage metrics
         store = context.statusStore()
         jobs = [store.job(job) for job in context.statusTracker().getJobIdsForTag(self._tag)]
         if not jobs or any(job.status().toString() != _SUCCEEDED for job in jobs):
