@@ -11,6 +11,7 @@ import numpy.typing as npt
 Mask = npt.NDArray[np.bool_]
 U64 = npt.NDArray[np.uint64]
 
+BITS_PER_WORD = 64
 _GOLDEN = (5**0.5 - 1) / 2
 
 

@@ -23,7 +23,7 @@ from dovetail.kernels.gather_rows import ABSENT, Gatherer, gather_fixed, make_re
 from dovetail.kernels.match_pairs import ALL_PASS, NONE_PASS
 from dovetail.kernels.match_ranges import EntryValues
 from dovetail.kernels.order_values import order_values
-from dovetail.kernels.select_rows import Mask, any_of
+from dovetail.kernels.select_rows import BITS_PER_WORD, Mask, any_of
 from dovetail.plan.store_plan import EVENT_TIME, IndexPlan, StorePlan
 from dovetail.query.expression import TRUE, Call, Column, Expression, columns_of
 from dovetail.query.join_query import PRESENT
@@ -34,7 +34,6 @@ from dovetail.store.bucket_file import Bucket, BucketIndex, BucketMeta
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
-BITS_PER_WORD = 64
 OnFailure = Callable[[Expression, EvaluationError], None]
 
 
