@@ -1,5 +1,5 @@
-"""Two queries, eight tuples a side, two or three partitions, as in SASPAR's Figures 1 and 2: the exact program finds the
-optimum that exhaustive search finds, and the engine ships exactly the rows that the model says, for it and for others.
+"""Two queries, eight tuples a side, two or three partitions, as in SASPAR's Figures 1 and 2: the exact program finds
+the optimum that exhaustive search finds, and the engine ships exactly the rows that the model says, always.
 """
 
 from __future__ import annotations
