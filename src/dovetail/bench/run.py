@@ -18,6 +18,7 @@ from dovetail.bench import (
     ilp,
     materialize,
     multiway,
+    placement,
     queries,
     single,
     skew,
@@ -51,6 +52,7 @@ SUITES_WITHOUT_SPARK: dict[str, Callable[[BenchOptions, Steps], dict[str, object
     "ilp": ilp.run,
     "materialize": materialize.run,
     "skew": skew.run,
+    "placement": placement.run,
 }
 
 
