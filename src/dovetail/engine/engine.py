@@ -25,11 +25,13 @@ from dovetail.engine.check_layout import check_checkpoint
 from dovetail.engine.choose_samples import choose_samples
 from dovetail.engine.commit_news import CommitNews, Listener, Listeners
 from dovetail.engine.control_plane import CompileText, ControlPlane
+from dovetail.engine.describe_placement import placement_entry
 from dovetail.engine.fill_intermediates import FillPolicy
 from dovetail.engine.finish_batch import finish_batch
 from dovetail.engine.idle_streams import IdleWatch
 from dovetail.engine.make_task import make_task
 from dovetail.engine.options import EngineOptions
+from dovetail.engine.place_groups import GroupPlacer
 from dovetail.engine.plan_history import PlanChange
 from dovetail.engine.planner import Planned, Planner
 from dovetail.engine.progress import make_progress, written_entry
@@ -324,6 +326,11 @@ class Engine:
         return self._planner.joint.units
 
     @property
+    def placer(self) -> GroupPlacer | None:
+        """What places key groups, where placements follow the data."""
+        return self._planner.placer
+
+    @property
     def plan_changes(self) -> tuple[PlanChange, ...]:
         """Why the plan changed since this process began, the oldest change first."""
         with self._plan_lock:
@@ -415,7 +422,8 @@ class Engine:
         }
         report = replace(report, results=list(draft.results))
         progress = make_progress(state, planned.plan, streams, report, durations, self._clock(), self.statistics, idle)
-        self.progress = {**progress, "written": written_entry(written)}
+        placement = self._note_placement(batch, planned.plan, progress)
+        self.progress = {**progress, "written": written_entry(written), **placement}
         self._note_committed(state, planned, self.progress)
         committed.clean_up(self.root, self._on_step)
         self._listeners.tell(CommitNews(batch, self.progress, draft.results))
@@ -431,6 +439,15 @@ class Engine:
             if self._adoption is not None:
                 self._adoption.follow(state)
             self._committed.notify_all()
+
+    def _note_placement(self, batch: int, plan: SharedPlan, progress: Mapping[str, Any]) -> dict[str, Any]:
+        """Where placements follow the data: what this batch says of the one it ran by."""
+        with self._plan_lock:
+            placer = self._planner.placer
+            if placer is None:
+                return {}
+            placer.note_batch(batch, plan, self.statistics)
+            return {"placement": placement_entry(placer, progress["shipped"]["rows"])}
 
     # Waiting and listening
 
