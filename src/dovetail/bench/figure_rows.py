@@ -3,22 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
 
-Figures = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class FigureRow:
-    """One line of a table: what was measured, and its value as text."""
-
-    measured: str
-    value: str
-
-
-def times_text(ratio: object, *, is_lower_bound: bool = False) -> str:
-    return f"{'at least ' if is_lower_bound else ''}{ratio}x"
+from dovetail.bench.figure_row import FigureRow, Figures, times_text
+from dovetail.bench.partitioning_rows import partition_rows
 
 
 def _single_rows(figures: Figures) -> list[FigureRow]:
@@ -290,4 +277,5 @@ ROWS_BY_SUITE: Mapping[str, Callable[[Figures], list[FigureRow]]] = {
     "skew": _skew_rows,
     "theta": _theta_rows,
     "aggregates": _aggregates_rows,
+    "partition": partition_rows,
 }

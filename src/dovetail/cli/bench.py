@@ -13,8 +13,8 @@ from rich.console import Console
 from dovetail.cli.errors import show_errors
 
 SUITES_TEXT = (
-    "single, queries, window, multiway, smallest, ilp, adaptive, tpch-multi, materialize, adhoc, skew, theta or "
-    "aggregates."
+    "single, queries, window, multiway, smallest, ilp, adaptive, tpch-multi, materialize, adhoc, skew, theta, "
+    "aggregates or partition."
 )
 
 

@@ -31,6 +31,7 @@ from dovetail.stats.unit_costs import UnitCosts
 BUSY_SHARE = 0.1
 """Seeking may take this share of the time: where data never rest, it would take a core else."""
 
+
 @dataclass(frozen=True)
 class PlacingRules:
     """`worth`: the share of its seconds that another placement must save. `drift`: the share by which what the running
