@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from dovetail.bench.figure_row import FigureRow, Figures, times_text
-from dovetail.bench.partitioning_rows import partition_rows
+from dovetail.bench.partitioning_rows import partition_rows, placement_rows
 
 
 def _single_rows(figures: Figures) -> list[FigureRow]:
@@ -277,5 +277,6 @@ ROWS_BY_SUITE: Mapping[str, Callable[[Figures], list[FigureRow]]] = {
     "skew": _skew_rows,
     "theta": _theta_rows,
     "aggregates": _aggregates_rows,
+    "placement": placement_rows,
     "partition": partition_rows,
 }

@@ -19,6 +19,7 @@ from dovetail.bench import (
     materialize,
     multiway,
     partition,
+    placement,
     queries,
     single,
     skew,
@@ -53,6 +54,7 @@ SUITES_WITHOUT_SPARK: dict[str, Callable[[BenchOptions, Steps], dict[str, object
     "ilp": ilp.run,
     "materialize": materialize.run,
     "skew": skew.run,
+    "placement": placement.run,
 }
 
 

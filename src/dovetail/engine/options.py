@@ -178,6 +178,11 @@ class EngineOptions:
         return Shipping(Copies.PARTITION if self.copies == COPY_A_PARTITION else Copies.KEY)
 
     @property
+    def may_place_by_one_key(self) -> bool:
+        """Whether it spares copies that an index of several keys lies where one of them alone would have it."""
+        return self.exchange == ROWS and self.copies == COPY_A_PARTITION
+
+    @property
     def fixed_routing(self) -> Routing | None:
         """How keyed indexes are routed; None if skew decides."""
         if self.routing == "contrand":

@@ -20,6 +20,7 @@ from dovetail.engine.replan_reasons import replan_reasons
 from dovetail.engine.state import EngineState
 from dovetail.optimizer.choose_factorizations import choose_factorizations
 from dovetail.optimizer.choose_placement import PlacementPolicy, even_placements, placement_changes
+from dovetail.optimizer.choose_placing_keys import ChoosePlacingKeys, has_uneven_placing, placing_changes
 from dovetail.optimizer.choose_routing import (
     ChosenRouting,
     RoutingPolicy,
@@ -41,6 +42,7 @@ from dovetail.plan.placement import even_placement
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.query.stream import Stream
 from dovetail.stats.catalog import StatsCatalog
+from dovetail.stats.observed import IndexName
 from dovetail.stats.unit_costs import UnitCosts
 
 
@@ -106,7 +108,10 @@ class Planner:
         decisions = replace(decisions, intermediates=settled)
         running = self._running
         is_known = (
-            running is not None and (running.asked, running.decisions) == (asked, decisions) and running.stats is stats
+            running is not None
+            and (running.asked, running.decisions) == (asked, decisions)
+            and running.stats is stats
+            and not (self._options.may_place_by_one_key and has_uneven_placing(running.plan, now))
         )
         epoch = state.epoch if is_resumed and state.epoch else state.epoch + 1
         if running is not None and is_known:
@@ -119,7 +124,7 @@ class Planner:
                 even_placement(self._options.key_groups, self._options.partitions),
                 epoch=epoch,
                 stats=stats,
-                decisions=decisions,
+                decisions=self._with_placing_keys(decisions, state, now),
                 orders=orders,
                 groups=groups,
             )
@@ -145,6 +150,17 @@ class Planner:
             # What moved is a reason for other trees; a placement or a routing that changes alone has its own.
             reasons = (*differences, *self._why_placed(state.batch), *(() if is_known else self._moved))
         return replace(state, epoch=epoch), Planned(plan, queries, decisions, stats, orders, reasons, routings, asked)
+
+    def _with_placing_keys(self, decisions: Decisions, state: EngineState, stats: StatsCatalog) -> Decisions:
+        """Where nobody decided which of several keys places an index, and it matters."""
+        if decisions.placing_keys is not None or not self._options.may_place_by_one_key:
+            return decisions
+        partitions = self._options.partitions if self._running is None else self._running.plan.placement.partition_count
+        newest: dict[IndexName, int] = {}
+        for meta in state.buckets:
+            for index, _ in meta.indexes:
+                newest[meta.store, index] = max(meta.upper_batch, newest.get((meta.store, index), -1))
+        return replace(decisions, placing_keys=ChoosePlacingKeys(partitions, stats, newest))
 
     def _placed(self, plan: SharedPlan, stats: StatsCatalog, decisions: Decisions) -> SharedPlan:
         """With the placements that its policy chooses; the same record if it has them already."""
@@ -268,6 +284,7 @@ def _differences(
         f"new {start} of {now.get(query, query)} may probe {store}"
         for store, query, start in sorted(ready_now - ready_before)
     ]
+    reasons += placing_changes(running.plan, plan)
     reasons += placement_changes(running.plan.placements, plan.placements, uses_of(running.plan))
     return reasons + routing_changes(running.routings, routings)
 

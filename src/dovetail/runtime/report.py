@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dovetail.kernels.select_rows import Mask, pack_sample, spread_rows
-from dovetail.kernels.summarize_codes import count_by_group, heavy_codes, smallest_codes
+from dovetail.kernels.select_rows import SelectionWords, spread_rows
+from dovetail.kernels.summarize_codes import count_by_group, heavy_codes, smallest_codes, smallest_spread_codes
 from dovetail.plan.query_limits import BatchLimits, Found
-from dovetail.plan.store_plan import StorePlan
+from dovetail.plan.store_plan import IndexPlan, StorePlan
 from dovetail.stats.key_sketch import SKETCH_CODES
 from dovetail.stats.key_stats import MAX_HISTOGRAM_GROUPS
 from dovetail.stats.selection_sample import SAMPLED_ROWS_A_BATCH
@@ -67,17 +67,13 @@ class QuerySets:
     bits: str
 
 
-def sample_query_sets(store: StorePlan, mask_by_selection: dict[str, Mask], length: int) -> list[QuerySets]:
+def sample_query_sets(store: StorePlan, selections: SelectionWords) -> list[QuerySets]:
     """Nothing where there is nothing to unite: what a single selection passes is counted anyway."""
-    if len(mask_by_selection) < 2 or length == 0:
+    if selections.count - len(selections.failed) < 2 or selections.length == 0:
         return []
-    rows = spread_rows(length, SAMPLED_ROWS_A_BATCH)
-    failed = []
-    if len(mask_by_selection) < len(store.tested_selections):
-        texts = [str(selection) for selection in store.tested_selections]
-        failed = [place for place, text in enumerate(texts) if text not in mask_by_selection]
-    bits = pack_sample(list(mask_by_selection.values()), rows).hex()
-    return [QuerySets(store.id, length, len(rows), failed, bits)]
+    rows = spread_rows(selections.length, SAMPLED_ROWS_A_BATCH)
+    bits = selections.sample(rows).hex()
+    return [QuerySets(store.id, selections.length, len(rows), sorted(selections.failed), bits)]
 
 
 @dataclass
@@ -93,17 +89,18 @@ class KeyCount:
     smallest_codes: list[int]
 
 
-def count_keys(store: str, index: str, codes: npt.NDArray[np.uint64], group_count: int) -> KeyCount:
-    """`codes` ascend."""
+def count_keys(store: str, index: IndexPlan, codes: npt.NDArray[np.uint64], group_count: int) -> KeyCount:
+    """`codes` ascend. Those of placed keys are not spread evenly: only once turned, the smallest are a sample."""
     heavy = heavy_codes(codes)
+    smallest = smallest_codes if index.placing is None else smallest_spread_codes
     return KeyCount(
         store,
-        index,
+        index.id,
         len(codes),
         count_by_group(codes, min(group_count, MAX_HISTOGRAM_GROUPS)).tolist(),
         heavy.codes.tolist(),
         heavy.counts.tolist(),
-        smallest_codes(codes, SKETCH_CODES).tolist(),
+        smallest(codes, SKETCH_CODES).tolist(),
     )
 
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dovetail.kernels.hash_keys import group_of_codes
-from dovetail.kernels.select_rows import Mask, pack_masks
+from dovetail.kernels.select_rows import Mask
 from dovetail.plan.store_plan import IndexPlan, StorePlan
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.build_index import RowKeys, row_keys
@@ -149,7 +149,7 @@ class RowShipper:
         return targets
 
     def _failed(self, store: StorePlan, rows: StoreRows, indexes: Collection[str]) -> Iterator[Message]:
-        selections = {str(selection) for selection in store.tested_selections} - set(rows.masks)
+        selections = [store.selection_names[place] for place in rows.selections.failed]
         if selections or indexes:
             payload = FailedInSource(store.id, frozenset(selections), frozenset(indexes)).to_bytes()
             for partition in range(self._partition_count):
@@ -160,10 +160,8 @@ def _payload(store: StorePlan, rows: StoreRows) -> pa.RecordBatch:
     """What travels of the rows, whereto ever. A selection that failed passes nothing: nobody will ask."""
     arrays = [rows.columns[name] for name in store.columns]
     names = [f"c:{name}" for name in store.columns]
-    nothing = np.zeros(rows.length, np.bool_)
-    masks = [rows.masks.get(str(selection), nothing) for selection in store.tested_selections]
-    for word, words in enumerate(pack_masks(masks, rows.length)):
-        arrays.append(pa.array(words))
+    for word, bits in enumerate(rows.selections.words):
+        arrays.append(pa.array(bits))
         names.append(f"s:{word}")
     return pa.RecordBatch.from_arrays(arrays, names)
 

@@ -111,8 +111,7 @@ class _StoreStage:
             rows=rows,
             copied_rows=rows - home_rows,
         )
-        selections = tuple(str(selection) for selection in store.tested_selections)
-        self._writer.write_content(store, content, selections, self._next_split)
+        self._writer.write_content(store, content, store.selection_names, self._next_split)
         self._next_split += 1
 
     def _index(self, store: StorePlan, index: IndexPlan, columns: dict[str, pa.Array], rows: I64) -> BucketIndex:

@@ -55,10 +55,10 @@ class Improvement:
 class Run:
     """The best placement of one graph so far, and how it came about."""
 
-    def __init__(self, graph: Hypergraph, settings: Settings, known: list[Ints]) -> None:
+    def __init__(self, graph: Hypergraph, settings: Settings, known: list[Ints], started_at: float) -> None:
         self.graph = graph
         self.settings = settings
-        self.started_at = time.perf_counter()
+        self.started_at = started_at
         has_budget = "time budget" in settings.heuristics
         self.deadline = self.started_at + settings.time_budget_s if has_budget else math.inf
         self.bound = plain_bound(graph)
@@ -91,8 +91,7 @@ class Run:
         bounds: list[float] = []
 
         def place(graph: Hypergraph, nodes: Ints) -> Ints:
-            run = Run(graph, self.settings, [self.best[nodes]])
-            run.deadline = self.deadline
+            run = Run(graph, self.settings, [self.best[nodes]], self.started_at)
             run.solve()
             with lock:
                 bounds.append(run.bound)
@@ -118,7 +117,7 @@ class Run:
 
     def _round(self, number: int, gap: float) -> None:
         if not number:
-            self.take(search(self.graph, self.best, self.deadline), None)
+            self.take(search(self.graph, self.best, self.deadline, FINE_LIMITS), None)
             self._exact(gap)
         for heuristic, step in self._steps(number):
             if self.is_good(gap):

@@ -23,7 +23,7 @@ import numpy as np
 from dovetail.optimizer.placement.hypergraph import ABSENT, Floats, Hypergraph, Ints
 from dovetail.optimizer.placement.search import least_slowest
 
-SWEEPS = 10
+SWEEPS = 25
 MOST_NODES = 2_100
 """Eigenvalues of larger matrices take too long."""
 START_NOISE = 0.1

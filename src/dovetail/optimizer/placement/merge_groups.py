@@ -9,6 +9,10 @@ node at a time, it has found with many at once.
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+from itertools import combinations
+
 import numpy as np
 
 from dovetail.optimizer.placement.hypergraph import ABSENT, Floats, Hypergraph, Ints
@@ -20,6 +24,8 @@ MOST_NODES = 6_000
 """With more, the table of all pairs gets too large."""
 CLUSTERS_PER_PARTITION = 3
 """A cluster has at most this part of a partition's fair share of load, so that clusters can still be balanced."""
+RANDOM_STARTS = 3
+"""For the fewest nodes, where a search costs little and decides most."""
 NOISE = 0.3
 """How far likeness is off, at random, when other clusters are wanted than the obvious ones."""
 
@@ -30,9 +36,11 @@ def place_merged(
     """From scratch, or `within` a known placement: only nodes of one partition are merged, and the search goes on from
     there. With `rng` the merging is random to a degree.
     """
-    clusters = merge_similar(graph, rng, within)
+    clusters = None if time.perf_counter() >= deadline else merge_similar(graph, rng, within)
     if clusters is None:
-        return search(graph, balanced_start(graph) if within is None else within, deadline)
+        if within is not None:
+            return search(graph, within, deadline)
+        return min((search(graph, start, deadline) for start in _starts(graph)), key=graph.cost)
     coarse = graph.contract(clusters)
     if within is None:
         parts = place_merged(coarse, deadline, rng)[clusters]
@@ -43,20 +51,26 @@ def place_merged(
     return search(graph, parts, deadline, FINE_LIMITS)
 
 
+def _starts(graph: Hypergraph) -> Iterator[Ints]:
+    yield balanced_start(graph)
+    rng = np.random.default_rng(graph.node_count)
+    for _ in range(RANDOM_STARTS):
+        yield rng.integers(graph.partition_count, size=graph.node_count)
+
+
 def common_seconds(graph: Hypergraph) -> Floats:
     """Per pair of nodes the weight of edges that have both; what an edge has is divided among a node's partners."""
     count = graph.node_count
-    table = np.zeros(count * count)
     sizes = (graph.edges != ABSENT).sum(axis=1)
     weights = graph.weights / np.maximum(sizes - 1, 1)
-    width = graph.edges.shape[1]
-    for one in range(width):
+    keys, values = [], []
+    for one, other in combinations(range(graph.edges.shape[1]), 2):
         has_both = graph.edges[:, one] != ABSENT
-        for other in range(one + 1, width):
-            keys = graph.edges[has_both, one] * count + graph.edges[has_both, other]
-            table += np.bincount(keys, weights[has_both], minlength=count * count)
+        keys.append(graph.edges[has_both, one] * count + graph.edges[has_both, other])
+        values.append(weights[has_both])
+    table = np.bincount(np.concatenate(keys), np.concatenate(values), minlength=count * count)
     pairs = table.reshape(count, count)
-    return pairs + pairs.T
+    return np.asarray(pairs + pairs.T, dtype=np.float64)
 
 
 def merge_similar(graph: Hypergraph, rng: np.random.Generator | None = None, within: Ints | None = None) -> Ints | None:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from dovetail.optimizer.placement.hypergraph import ABSENT, Floats, Hypergraph, Ints
 
@@ -28,7 +29,7 @@ class Tables(NamedTuple):
     weights: Floats
     node_loads: Floats
     parts: Ints
-    numbers: Ints
+    numbers: NDArray[np.int32]
     arriving: Floats
     leaving: Floats
     loads: Floats
@@ -47,7 +48,7 @@ def build_tables(graph: Hypergraph, parts: Ints) -> Tables:
         graph.weights,
         np.ascontiguousarray(graph.loads),
         parts.astype(np.int64),
-        np.zeros((len(graph.edges), graph.partition_count), dtype=np.int64),
+        np.zeros((len(graph.edges), graph.partition_count), dtype=np.int32),
         np.zeros((graph.node_count, graph.partition_count)),
         np.zeros(graph.node_count),
         graph.part_loads(parts),
@@ -121,6 +122,16 @@ def slowest(tables: Tables) -> float:
     total = 0.0
     for row in range(len(tables.loads)):
         total += tables.loads[row].max()
+    return total
+
+
+@njit(cache=True, nogil=True)
+def shipping(tables: Tables) -> float:
+    total = 0.0
+    for edge in range(len(tables.weights)):
+        for p in range(tables.numbers.shape[1]):
+            if tables.numbers[edge, p]:
+                total += tables.weights[edge]
     return total
 
 

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 
 from dovetail.optimizer.placement.hypergraph import Floats, Hypergraph, Ints
-from dovetail.optimizer.placement.moves import build_tables, descend
+from dovetail.optimizer.placement.moves import build_tables, descend, shipping, slowest
 
 PATIENCE = 80
 """Moves in a row that a pass goes on without a better state."""
@@ -29,20 +29,22 @@ def least_slowest(graph: Hypergraph) -> Floats:
 
 def search(graph: Hypergraph, start: Ints, deadline: float, limits: tuple[float, ...] = LIMITS) -> Ints:
     """Never worse than the start; the same each time unless the deadline ends it."""
-    best, best_cost = start, graph.cost(start)
+    best, best_cost = start, np.inf
     if graph.partition_count == 1 or not graph.node_count:
         return best
     for limit in limits:
-        found = _pass_until_settled(graph, best, least_slowest(graph) * limit, deadline)
-        cost = graph.cost(found)
+        if time.perf_counter() >= deadline:
+            break
+        parts, cost = _pass_until_settled(graph, best, least_slowest(graph) * limit, deadline)
         if cost < best_cost:
-            best, best_cost = found, cost
+            best, best_cost = parts, cost
     return best
 
 
-def _pass_until_settled(graph: Hypergraph, start: Ints, limits: Floats, deadline: float) -> Ints:
-    best, best_cost, led = start, np.inf, np.inf
-    tables, ship_s = build_tables(graph, start), graph.ship_s(start)
+def _pass_until_settled(graph: Hypergraph, start: Ints, limits: Floats, deadline: float) -> tuple[Ints, float]:
+    tables = build_tables(graph, start)
+    ship_s = shipping(tables)
+    best, best_cost, led = start, ship_s + slowest(tables), np.inf
     while time.perf_counter() < deadline:
         ship_s, cost, parts = descend(tables, limits, OVER_LIMIT, ship_s, PATIENCE)
         if cost < best_cost:
@@ -50,7 +52,7 @@ def _pass_until_settled(graph: Hypergraph, start: Ints, limits: Floats, deadline
         before, led = led, ship_s + OVER_LIMIT * float(np.maximum(tables.loads - limits[:, None], 0.0).sum())
         if led >= before * (1 - LEAST_GAIN):
             break
-    return best
+    return best, best_cost
 
 
 def balanced_start(graph: Hypergraph) -> Ints:

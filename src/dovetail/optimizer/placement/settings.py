@@ -38,6 +38,3 @@ class Settings:
             raise QueryError(f"a gap of {self.gap}", hint="give a share of the cost, 0.01 for 1%")
         if self.rounds < 1:
             raise QueryError(f"{self.rounds} rounds", hint="give 1 or more")
-
-    def without(self, heuristic: Heuristic) -> Settings:
-        return Settings(self.heuristics - {heuristic}, self.time_budget_s, self.gap, rounds=self.rounds, seed=self.seed)

@@ -49,18 +49,19 @@ def solve_placement(
     """
     settings = settings or Settings()
     compile_moves()
+    started_at = time.perf_counter()
     nodes = build_hypergraph(problem)
     graph = nodes.graph
     known = [problem.even()] if start is None else [start, problem.even()]
     for each in known:
         problem.check(each)
     known_parts = [nodes.parts(each) for each in known]
-    run = Run(graph, settings, known_parts)
+    run = Run(graph, settings, known_parts, started_at)
     run.solve()
     parts = renumber_like(graph, run.best, known_parts[0])
     placement = nodes.partition_by_group(parts)
     found = cost(problem, placement)
-    seconds = time.perf_counter() - run.started_at
+    seconds = time.perf_counter() - started_at
     return PlacementSolution(placement, found, min(run.bound, found.seconds), seconds, tuple(run.improvements))
 
 
