@@ -18,6 +18,7 @@ from dovetail.bench import (
     ilp,
     materialize,
     multiway,
+    partition,
     placement,
     queries,
     single,
@@ -46,6 +47,7 @@ SUITES: dict[str, Callable[[Workbench], dict[str, object]]] = {
     "adhoc": adhoc.run,
     "theta": theta.run,
     "aggregates": aggregates.run,
+    "partition": partition.run,
 }
 
 SUITES_WITHOUT_SPARK: dict[str, Callable[[BenchOptions, Steps], dict[str, object]]] = {
