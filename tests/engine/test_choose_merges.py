@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from dovetail.engine import choose_merges as module
 from dovetail.engine.choose_merges import choose_merges
 from dovetail.plan.fill import FillPlan
+from dovetail.plan.placement import Placements, even_placement
 from dovetail.plan.probe_tree import ProbeNode, ProbeStep, ProbeTree
-from dovetail.plan.shared_plan import SharedPlan, even_placement
+from dovetail.plan.shared_plan import SharedPlan
 from dovetail.plan.store_plan import IndexPlan, Retention, StorePlan
 from dovetail.plan.visibility import Visibility
 from dovetail.query.expression import TRUE
@@ -23,7 +24,7 @@ BUCKET = BucketMeta("s", "path", 0, 0, 0, 0, 10, 1, 1, None, None, ("k",), (), T
 def plan_of(stores: str = "s", first_batches: tuple[int, ...] = (), partitions: int = 1) -> SharedPlan:
     plans = tuple(StorePlan(name, name, None, None, ("k",), (TRUE,), (), Retention(None)) for name in stores)
     return SharedPlan(
-        1, plans, (), even_placement(8, partitions), tuple((f"q#{batch}", batch) for batch in first_batches)
+        1, plans, (), Placements(even_placement(8, partitions)), tuple((f"q#{batch}", batch) for batch in first_batches)
     )
 
 

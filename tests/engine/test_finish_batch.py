@@ -9,7 +9,8 @@ from dovetail.engine.coverage import Expired, StoreHistory
 from dovetail.engine.finish_batch import check_written, finish_batch
 from dovetail.engine.registry import QueryRecord, QueryState, Registry
 from dovetail.engine.state import EngineState
-from dovetail.plan.shared_plan import SharedPlan, even_placement
+from dovetail.plan.placement import Placements, even_placement
+from dovetail.plan.shared_plan import SharedPlan
 from dovetail.plan.store_plan import Retention, StorePlan
 from dovetail.query.expression import TRUE
 from dovetail.query.stream import Stream
@@ -25,7 +26,7 @@ WRITTEN = replace(BUCKET, path="a7", lower_batch=7, upper_batch=7, max_time_us=2
 
 def plan_of(retention: Retention) -> SharedPlan:
     store = StorePlan("a", "a", None, "ts", ("ts",), (TRUE,), (), retention)
-    return SharedPlan(1, (store,), (), even_placement(2, 1), ())
+    return SharedPlan(1, (store,), (), Placements(even_placement(2, 1)), ())
 
 
 BEFORE = EngineState(
@@ -62,7 +63,7 @@ def test_an_unbounded_store_loses_nothing() -> None:
 
 
 def test_a_store_that_no_query_uses_goes_with_its_history() -> None:
-    empty = SharedPlan(2, (), (), even_placement(2, 1), ())
+    empty = SharedPlan(2, (), (), Placements(even_placement(2, 1)), ())
     before = replace(BEFORE, histories={"a": StoreHistory()})
     state, draft = finish_batch(before, empty, STREAMS, TaskReport(), [])
     assert (state.buckets, dict(state.histories), draft.dead_paths) == ((), {}, ("a0",))

@@ -13,9 +13,10 @@ from dovetail.optimizer.choose_routing import (
     routing_changes,
     unusual,
 )
+from dovetail.plan.placement import Placements, even_placement
 from dovetail.plan.probe_tree import Emit, Leg, ProbeNode, ProbeStep, ProbeTree
 from dovetail.plan.routing import DEALT, HASH, RANDOM, Routing
-from dovetail.plan.shared_plan import SharedPlan, even_placement
+from dovetail.plan.shared_plan import SharedPlan
 from dovetail.plan.store_plan import ROW, IndexPlan, Retention, StorePlan
 from dovetail.plan.visibility import Visibility
 from dovetail.query.expression import TRUE, Column
@@ -36,7 +37,7 @@ WARM = 12 << 60
 def plan_of(partitions: int = 4) -> SharedPlan:
     stores = tuple(StorePlan(name, name, None, None, ("k",), (TRUE,), (INDEX,), Retention(None)) for name in ("a", "b"))
     trees = tuple(ProbeTree(start, (Leg("q", 0),), (node_of(target),)) for start, target in (("a", "b"), ("b", "a")))
-    return SharedPlan(1, stores, trees, even_placement(GROUPS, partitions), (("q", 0),))
+    return SharedPlan(1, stores, trees, Placements(even_placement(GROUPS, partitions)), (("q", 0),))
 
 
 def node_of(target: str) -> ProbeNode:

@@ -17,7 +17,7 @@ from dovetail.optimizer.decide_jointly import (
 )
 from dovetail.optimizer.live_query import LiveQuery
 from dovetail.optimizer.plan_queries import plan_queries
-from dovetail.plan.shared_plan import even_placement
+from dovetail.plan.placement import even_placement
 from dovetail.query.stream import Stream
 from dovetail.query.types import BIGINT, TIMESTAMP
 from dovetail.stats.catalog import ASSUMED_ROW_BYTES, StatsCatalog

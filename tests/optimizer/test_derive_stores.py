@@ -7,7 +7,7 @@ import pytest
 from dovetail.optimizer.derive_stores import growing_streams, retention_of
 from dovetail.optimizer.live_query import LiveQuery
 from dovetail.optimizer.plan_queries import plan_queries
-from dovetail.plan.shared_plan import even_placement
+from dovetail.plan.placement import even_placement
 from dovetail.plan.store_plan import StorePlan
 from dovetail.query.stream import Stream
 

@@ -13,7 +13,7 @@ import pytest
 
 from dovetail.optimizer.live_query import LiveQuery
 from dovetail.optimizer.plan_queries import plan_queries
-from dovetail.plan.shared_plan import even_placement
+from dovetail.plan.placement import even_placement
 from dovetail.query.stream import Stream
 
 RULE = "\n----\n"

@@ -20,7 +20,7 @@ from dovetail.optimizer.materialize import (
 )
 from dovetail.optimizer.plan_queries import plan_queries
 from dovetail.plan.intermediate import Intermediate
-from dovetail.plan.shared_plan import even_placement
+from dovetail.plan.placement import even_placement
 from dovetail.query.expression import TRUE
 from dovetail.query.stream import Stream
 from dovetail.query.types import BIGINT, TIMESTAMP

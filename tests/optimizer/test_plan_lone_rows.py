@@ -9,7 +9,8 @@ import pytest
 from dovetail.optimizer.derive_stores import retention_of
 from dovetail.optimizer.live_query import LiveQuery
 from dovetail.optimizer.plan_queries import plan_queries
-from dovetail.plan.shared_plan import SharedPlan, even_placement
+from dovetail.plan.placement import even_placement
+from dovetail.plan.shared_plan import SharedPlan
 from dovetail.query.stream import Stream
 
 MakeQuery = Callable[[str, str], LiveQuery]

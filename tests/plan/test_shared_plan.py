@@ -4,8 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from dovetail.plan.join_matrix import JoinMatrix
+from dovetail.plan.placement import Placement, Placements, even_placement
 from dovetail.plan.probe_tree import Emit, Leg, ProbeNode, ProbeStep, ProbeTree
-from dovetail.plan.shared_plan import Placement, SharedPlan, even_placement
+from dovetail.plan.shared_plan import SharedPlan
 from dovetail.plan.store_plan import ROW, IndexPlan, Retention, StorePlan, store_id
 from dovetail.plan.visibility import Visibility
 from dovetail.query.expression import TRUE, Column
@@ -23,7 +25,7 @@ TREE = ProbeTree("a", (LEG,), (NODE,))
 
 
 def plan_of(stores: tuple[StorePlan, ...], trees: tuple[ProbeTree, ...]) -> SharedPlan:
-    return SharedPlan(1, stores, trees, even_placement(2, 1), (("q#1", 0),))
+    return SharedPlan(1, stores, trees, Placements(even_placement(2, 1)), (("q#1", 0),))
 
 
 def test_a_plan_whose_parts_fit_is_accepted() -> None:
@@ -104,24 +106,15 @@ def test_a_row_dies_when_no_stream_can_bring_a_partner(
     assert Retention(keep_us_by_stream).is_dead(max_time_us, watermarks) == is_dead
 
 
-@pytest.mark.parametrize("owners", [(), (0, 0, 0), (0, 1, 1, 0, 1), (1, 1), (0, 2)])
-def test_placements_that_are_no_routing_table_are_refused(owners: tuple[int, ...]) -> None:
-    with pytest.raises(ValueError, match=r"power of two|each has a key group"):
-        Placement(owners)
+def test_a_use_without_a_placement_of_its_own_has_the_usual_one() -> None:
+    swapped = Placement((1, 0), 2)
+    plan = replace(plan_of((STORE,), ()), placements=Placements(even_placement(2, 2), (("b", "[k]", swapped),)))
+    assert plan.placement == even_placement(2, 2)
+    assert plan.placement_of("b", INDEX) == plan.placement_of("b", IndexPlan((KEY,), order=KEY)) == swapped
+    assert plan.placement_of("a", INDEX) == plan.placement
 
 
-@pytest.mark.parametrize("partitions", [1, 2, 3, 7, 8])
-def test_an_even_placement_gives_every_partition_its_share(partitions: int) -> None:
-    placement = even_placement(8, partitions)
-    assert (placement.group_count, placement.partition_count) == (8, partitions)
-    sizes = [placement.partition_by_group.count(partition) for partition in range(partitions)]
-    assert max(sizes) - min(sizes) <= 1
-    ranges = [placement.group_ranges(partition) for partition in range(partitions)]
-    assert all(len(own) == 1 for own in ranges)
-    assert [group for own in ranges for lower, upper in own for group in range(lower, upper)] == list(range(8))
-
-
-def test_scattered_key_groups_come_as_few_ranges() -> None:
-    placement = Placement((0, 0, 1, 0, 1, 1, 1, 0))
-    assert placement.group_ranges(0) == [(0, 2), (3, 4), (7, 8)]
-    assert placement.group_ranges(1) == [(2, 3), (4, 7)]
+def test_a_join_matrix_has_as_many_partitions_as_cells() -> None:
+    plan = plan_of((replace(STORE, id="a"), STORE), (TREE,))
+    with pytest.raises(ValueError, match="join-matrix of 1 x 2 cells has no 1 partitions"):
+        replace(plan, matrix=JoinMatrix.of(("a", "b"), 2))

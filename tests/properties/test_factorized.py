@@ -20,8 +20,8 @@ from dovetail.optimizer.choose_factorizations import choose_factorizations
 from dovetail.optimizer.live_query import LiveQuery
 from dovetail.optimizer.plan_groups import plan_groups
 from dovetail.optimizer.plan_queries import plan_queries
+from dovetail.plan.placement import even_placement
 from dovetail.plan.probe_tree import Emit
-from dovetail.plan.shared_plan import even_placement
 from dovetail.runtime import foldable_rows, walk
 from dovetail.runtime.walk import Walk, WalkedRows
 from dovetail.testing.asserts import assert_same_answers, check_case, failure_of, run_case

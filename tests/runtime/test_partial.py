@@ -5,8 +5,8 @@ import pyarrow as pa
 import pytest
 
 from dovetail.kernels.hash_keys import group_of_codes, hash_keys
+from dovetail.plan.placement import Placement
 from dovetail.plan.routing import HASH
-from dovetail.plan.shared_plan import Placement
 from dovetail.runtime.frame import Frame
 from dovetail.runtime.message import Kind
 from dovetail.runtime.partial import Partial, receive_partials, send_partial
@@ -28,7 +28,7 @@ def rows_of(partial: Partial) -> set[tuple[int, ...]]:
 
 @pytest.mark.parametrize("owners", [(0, 0), (0, 1), (1, 0, 2, 1)])
 def test_every_row_goes_to_the_owner_of_its_key_group_once(owners: tuple[int, ...]) -> None:
-    placement = Placement(owners)
+    placement = Placement(owners, 4)
     sent = [partial_of("n", 50), partial_of("m", 20)]
     messages = [message for partial in sent for message in send_partial(partial, HASH, placement)]
     assert {message.kind for message in messages} == {Kind.PARTIAL}
@@ -46,7 +46,7 @@ def test_every_row_goes_to_the_owner_of_its_key_group_once(owners: tuple[int, ..
 
 def test_what_several_senders_sent_for_a_node_comes_as_one_sorted_by_code() -> None:
     payloads = [
-        message.payload for _ in range(3) for message in send_partial(partial_of("n", 30), HASH, Placement((0, 0)))
+        message.payload for _ in range(3) for message in send_partial(partial_of("n", 30), HASH, Placement((0, 0), 1))
     ]
     (partial,) = receive_partials(payloads, {"n": STORES})
     assert len(partial.codes) == 90
@@ -55,5 +55,5 @@ def test_what_several_senders_sent_for_a_node_comes_as_one_sorted_by_code() -> N
 
 
 def test_nobody_gets_an_empty_message() -> None:
-    assert list(send_partial(partial_of("n", 0), HASH, Placement((0, 1)))) == []
-    assert len(list(send_partial(partial_of("n", 1), HASH, Placement((0, 1))))) == 1
+    assert list(send_partial(partial_of("n", 0), HASH, Placement((0, 1), 2))) == []
+    assert len(list(send_partial(partial_of("n", 1), HASH, Placement((0, 1), 2)))) == 1

@@ -6,8 +6,8 @@ from random import Random
 import numpy as np
 import pytest
 
+from dovetail.plan.placement import Placement, even_placement
 from dovetail.plan.routing import HASH, RANDOM, Routing
-from dovetail.plan.shared_plan import Placement, even_placement
 from dovetail.runtime.route_entries import Part, Route, targets
 
 ROUTINGS = [
@@ -84,7 +84,7 @@ def test_a_long_run_is_dealt_out_evenly() -> None:
 
 
 def test_subgroups_own_the_key_groups_of_their_members() -> None:
-    placement = Placement((0, 1, 2, 3, 0, 1, 2, 3))
+    placement = Placement((0, 1, 2, 3, 0, 1, 2, 3), 4)
     route = Route(Routing(subgroups=2), placement, 1)
     codes = np.arange(8, dtype=np.uint64) << np.uint64(61)
     seen = [code >> 61 for _, choice in route.probing() for code in codes[choice.positions(codes, 0)].tolist()]

@@ -37,7 +37,8 @@ class Admission:
         kept = {} if plan is None else {store.id: store for store in plan.stores}
         world = StoreWorld(kept, state.buckets, stats, streams)
         trees = () if plan is None else plan.trees
-        found = estimate_query(live, Running(trees, world, self._units, self._options.partitions))
+        partitions = self._options.partitions if plan is None else plan.placement.partition_count
+        found = estimate_query(live, Running(trees, world, self._units, partitions))
         if plan is None and state.registry.running:
             return replace(found, added_rows=None, added_bytes=None)
         return found

@@ -21,8 +21,9 @@ from dovetail.optimizer.decide import Decisions, intermediates_of
 from dovetail.optimizer.live_query import LiveQuery
 from dovetail.optimizer.materialize import KeptIntermediate
 from dovetail.optimizer.plan_queries import plan_queries
+from dovetail.plan.placement import even_placement
 from dovetail.plan.probe_tree import ProbeNode
-from dovetail.plan.shared_plan import SharedPlan, even_placement
+from dovetail.plan.shared_plan import SharedPlan
 from dovetail.plan.visibility import Visibility
 from dovetail.query.stream import Stream
 from dovetail.query.types import BIGINT, TIMESTAMP

@@ -62,6 +62,7 @@ class JointPlanner:
     def __init__(self, options: EngineOptions, units: UnitCosts) -> None:
         self._options = options
         self.units = units
+        self.partitions = options.partitions
         self.current: JointDecision | None = None
         self._asked: tuple[tuple[str, ...], StatsCatalog] | None = None
         self._asking: _Asking | None = None
@@ -105,7 +106,7 @@ class JointPlanner:
             may_materialize=self._options.keep_intermediates == "by cost",
             storage_budget=self._options.storage_budget,
             units=self.units,
-            partitions=self._options.partitions,
+            partitions=self.partitions,
         )
         is_from_scratch = self._asked is None or self._asked[1] is not stats
         question = Question(queries, dict(streams), stats, options, self.current, is_from_scratch)

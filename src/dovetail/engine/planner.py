@@ -1,6 +1,7 @@
 """From the running queries to the plan of a batch: what is known, what is decided, what of it may be used yet.
 
 statistics (those of the last plan, until enough moved) -> decisions -> settled intermediates -> shared plan
+-> its placements -> its routings
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from dovetail.engine.plan_history import PlanChange, PlanHistory
 from dovetail.engine.replan_reasons import replan_reasons
 from dovetail.engine.state import EngineState
 from dovetail.optimizer.choose_factorizations import choose_factorizations
+from dovetail.optimizer.choose_placement import PlacementPolicy, even_placements, placement_changes
 from dovetail.optimizer.choose_routing import (
     ChosenRouting,
     RoutingPolicy,
@@ -33,7 +35,9 @@ from dovetail.optimizer.plan_queries import orders_taken, plan_queries
 from dovetail.optimizer.share_probe_prefixes import Orders
 from dovetail.plan.group_plan import GroupPlan
 from dovetail.plan.join_matrix import JoinMatrix
-from dovetail.plan.shared_plan import SharedPlan, even_placement
+from dovetail.plan.key_classes import uses_of
+from dovetail.plan.placement import even_placement
+from dovetail.plan.shared_plan import SharedPlan
 from dovetail.query.stream import Stream
 from dovetail.stats.catalog import StatsCatalog
 from dovetail.stats.unit_costs import UnitCosts
@@ -104,12 +108,11 @@ class Planner:
         if running is not None and is_known:
             plan, orders = running.plan, running.orders
         else:
-            placement = even_placement(self._options.key_groups, self._options.partitions)
             orders = self._orders(queries, streams, stats, decisions)
             plan = plan_queries(
                 queries,
                 streams,
-                placement,
+                even_placement(self._options.key_groups, self._options.partitions),
                 epoch=epoch,
                 stats=stats,
                 decisions=decisions,
@@ -117,16 +120,33 @@ class Planner:
                 groups=groups,
             )
             plan = choose_factorizations(plan) if self._options.factorize else plan
+        plan = self._placed(plan, now, decisions)
         choose = decisions.routing or self._routing_policy
         routings = choose(plan, now, () if running is None else running.routings)
-        if running is not None and is_known and routings == running.routings:
+        if running is not None and plan is running.plan and routings == running.routings:
             return state, running
         plan = replace(plan, epoch=epoch, routings=unusual(plan, routings), matrix=self._matrix(plan))
         if running is not None and replace(plan, epoch=running.plan.epoch) == running.plan:
             # Other figures, the same plan: nobody needs to hear of it.
             return state, Planned(running.plan, queries, decisions, stats, orders, (), routings, asked)
-        reasons = () if running is None else (*_differences(running, asked, decisions, routings), *self._moved)
+        reasons = () if running is None else (*_differences(running, plan, asked, decisions, routings), *self._moved)
         return replace(state, epoch=epoch), Planned(plan, queries, decisions, stats, orders, reasons, routings, asked)
+
+    def _placed(self, plan: SharedPlan, stats: StatsCatalog, decisions: Decisions) -> SharedPlan:
+        """With the placements that its policy chooses; the same record if it has them already."""
+        # The rows of a join-matrix lie where they were put: its cells are its partitions for ever.
+        is_fixed = self._options.layout == MATRIX
+        choose = self._placement_policy if is_fixed else decisions.placement or self._placement_policy
+        placements = choose(plan, stats, None if self._running is None else self._running.plan.placements)
+        if placements.usual.group_count != self._options.key_groups:
+            raise ValueError(f"{placements.usual.group_count} key groups are placed of {self._options.key_groups}")
+        if placements.special:
+            placements = placements.only(uses_of(plan))
+        return plan if placements == plan.placements else replace(plan, placements=placements)
+
+    @cached_property
+    def _placement_policy(self) -> PlacementPolicy:
+        return even_placements(self._options.key_groups, self._options.partitions)
 
     def _matrix(self, plan: SharedPlan) -> JoinMatrix | None:
         """Queries are let in only if they join one pair of stores."""
@@ -158,6 +178,7 @@ class Planner:
     def note_committed(self, batch: int, planned: Planned, run_ms: float, rows: int) -> None:
         """The batch ran by this plan, and its results are real."""
         running, self._running = self._running, planned
+        self.joint.partitions = planned.plan.placement.partition_count
         if running is not None and running.plan.epoch != planned.plan.epoch:
             expected = self.joint.take_gain()
             self.history.note_change(PlanChange(batch, planned.plan.epoch, planned.reasons, *expected))
@@ -210,6 +231,7 @@ def _is_same_but_orders(one: Decisions, other: Decisions) -> bool:
 
 def _differences(
     running: Planned,
+    plan: SharedPlan,
     queries: tuple[LiveQuery, ...],
     decisions: Decisions,
     routings: tuple[ChosenRouting, ...],
@@ -225,6 +247,7 @@ def _differences(
         f"new {start} of {now.get(query, query)} may probe {store}"
         for store, query, start in sorted(ready_now - ready_before)
     ]
+    reasons += placement_changes(running.plan.placements, plan.placements, uses_of(running.plan))
     return reasons + routing_changes(running.routings, routings)
 
 

@@ -15,8 +15,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from dovetail.optimizer.estimate_work import CodeWork, IndexWork, work_by_index
+from dovetail.plan.placement import Placement
 from dovetail.plan.routing import HASH, RANDOM, Routing, Routings
-from dovetail.plan.shared_plan import Placement, SharedPlan, usual_routing
+from dovetail.plan.shared_plan import SharedPlan, usual_routing
 from dovetail.stats.catalog import StatsCatalog
 
 MAX_IMBALANCE = 1.15
@@ -53,7 +54,7 @@ def choose_routings(
             before = before_by_index.get(name) or ChosenRouting(*name, usual_routing(index), _usual_reason(index.keys))
             routing, because = before.routing, before.because
             if index.keys and name in work:
-                routing, because = _choose(work[name], before.routing, plan.placement)
+                routing, because = _choose(work[name], before.routing, plan.placement_of(store.id, index))
             chosen.append(before if routing == before.routing else ChosenRouting(*name, routing, because))
     return tuple(chosen)
 

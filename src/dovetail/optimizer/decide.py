@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from dovetail.optimizer.choose_placement import PlacementPolicy
 from dovetail.optimizer.choose_routing import RoutingPolicy
 from dovetail.optimizer.live_query import LiveQuery
 from dovetail.optimizer.materialize import KeptIntermediate, Use, foldable_subsets, intermediate_of, starts_of
@@ -19,13 +20,14 @@ class Decisions:
     """Where `orders` has none the greedy one is taken; `intermediates` name the starts that shall use them.
 
     `rank_order` has the stores of the lowest ranks: whoever ranks above all members of an intermediate may probe it.
-    `routing` of None: the session's options say how indexes are routed.
+    `routing` and `placement` of None: the session's options say how indexes are routed and placed.
     """
 
     orders: Orders = field(default_factory=dict)
     intermediates: tuple[KeptIntermediate, ...] = ()
     rank_order: tuple[str, ...] = ()
     routing: RoutingPolicy | None = None
+    placement: PlacementPolicy | None = None
 
 
 Decide = Callable[[tuple[LiveQuery, ...], Mapping[str, Stream], StatsCatalog, int], Decisions]

@@ -8,9 +8,9 @@ from functools import partial
 
 from dovetail.optimizer.live_query import LiveQuery, store_of
 from dovetail.plan.intermediate import Intermediate
-from dovetail.plan.probe_tree import ProbeTree, member_name
-from dovetail.plan.store_plan import ROW, IndexPlan, Retention, StorePlan
-from dovetail.query.expression import TRUE, Expression, columns_of, rename_relations
+from dovetail.plan.probe_tree import ProbeTree
+from dovetail.plan.store_plan import IndexPlan, Retention, StorePlan
+from dovetail.query.expression import TRUE, Expression, columns_of
 from dovetail.query.join_kind import JoinKind
 from dovetail.query.join_query import PRESENT, Relation
 from dovetail.query.stream import Stream
@@ -133,6 +133,5 @@ def _indexes_by_store(trees: tuple[ProbeTree, ...]) -> dict[str, set[IndexPlan]]
         for node in tree.walk():
             indexes.setdefault(node.step.target, set()).add(node.step.index)
         for node in tree.children:
-            keys = tuple(rename_relations(key, {member_name(0): ROW}) for key in node.step.probe_keys)
-            indexes.setdefault(tree.start, set()).add(IndexPlan(keys))
+            indexes.setdefault(tree.start, set()).add(node.step.start_index)
     return indexes

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from dovetail.plan.placement import Placement
 from dovetail.plan.probe_tree import ProbeNode, member_name
 from dovetail.plan.routing import Routing
-from dovetail.plan.shared_plan import Placement, SharedPlan
+from dovetail.plan.shared_plan import SharedPlan
 from dovetail.plan.store_plan import ROW, index_id
 from dovetail.query.expression import columns_of, rename_relations
 from dovetail.stats.catalog import StatsCatalog

@@ -13,7 +13,8 @@ from dovetail.optimizer.plan_fills import filling_query, plan_fill
 from dovetail.optimizer.plan_lone_rows import plan_lone_rows, plan_matched_rows
 from dovetail.optimizer.share_probe_prefixes import Folds, Orders, share_probe_prefixes, taken_orders
 from dovetail.plan.group_plan import GroupPlan
-from dovetail.plan.shared_plan import Placement, SharedPlan
+from dovetail.plan.placement import Placement, Placements
+from dovetail.plan.shared_plan import SharedPlan
 from dovetail.query.stream import Stream
 from dovetail.stats.catalog import StatsCatalog
 
@@ -51,7 +52,7 @@ def plan_queries(
         epoch=epoch,
         stores=derive_stores(forms.running, (*trees, *later, *telling), streams, forms.folds_by_store),
         trees=trees,
-        placement=placement,
+        placements=Placements(placement),
         complete_from_by_query=tuple((live.id, live.complete_from) for live in (*forms.running, *filling)),
         fills=tuple(plan_fill(query, source, stats, decisions.orders) for query, source in filled),
         lone_rows=lone,

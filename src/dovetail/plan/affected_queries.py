@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dovetail.plan.probe_tree import member_name
 from dovetail.plan.shared_plan import SharedPlan
-from dovetail.plan.store_plan import ROW, IndexPlan
-from dovetail.query.expression import Expression, rename_relations
+from dovetail.plan.store_plan import IndexPlan
+from dovetail.query.expression import Expression
 
 
 def queries_of_selection(plan: SharedPlan, store: str, selection: Expression) -> set[str]:
@@ -41,7 +40,6 @@ def queries_of_index(plan: SharedPlan, store: str, index: IndexPlan) -> set[str]
                 queries |= {leg.query for leg in node.legs}
         if tree.start == store:
             for node in tree.children:
-                keys = tuple(rename_relations(key, {member_name(0): ROW}) for key in node.step.probe_keys)
-                if IndexPlan(keys) == index:
+                if node.step.start_index == index:
                     queries |= {leg.query for leg in node.legs}
     return queries

@@ -36,6 +36,10 @@ class JoinMatrix:
         rows = max(each for each in range(1, math.isqrt(cell_count) + 1) if cell_count % each == 0)
         return JoinMatrix(row_store, column_store, rows, cell_count // rows)
 
+    @property
+    def cell_count(self) -> int:
+        return self.rows * self.columns
+
     def line_count(self, store: str) -> int:
         """To how many lines the rows of a store are dealt out."""
         return self.rows if store == self.row_store else self.columns

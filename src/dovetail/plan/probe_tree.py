@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from dovetail.plan.factorization import Factorization
-from dovetail.plan.store_plan import IndexPlan
+from dovetail.plan.store_plan import ROW, IndexPlan
 from dovetail.plan.visibility import Visibility
-from dovetail.query.expression import TRUE, Expression
+from dovetail.query.expression import TRUE, Expression, rename_relations
 from dovetail.query.join_query import OutputColumn
 
 
@@ -93,6 +94,11 @@ class ProbeStep:
     def __post_init__(self) -> None:
         if len(self.probe_keys) != len(self.index.keys):
             raise ValueError("a probe needs as many keys as its index")
+
+    @cached_property
+    def start_index(self) -> IndexPlan:
+        """Of a first step: the index of the start's store in whose order its rows probe."""
+        return IndexPlan(tuple(rename_relations(key, {member_name(0): ROW}) for key in self.probe_keys))
 
     def __str__(self) -> str:
         keys = ", ".join(map(str, self.probe_keys))

@@ -1,4 +1,4 @@
-"""The whole plan of one epoch: stores, probe trees, placement."""
+"""The whole plan of one epoch: stores, probe trees, placements."""
 
 from __future__ import annotations
 
@@ -11,52 +11,11 @@ from dovetail.plan.fill import FillPlan
 from dovetail.plan.group_plan import GroupPlan
 from dovetail.plan.join_matrix import JoinMatrix
 from dovetail.plan.lone_rows import LoneRows, MatchedRows
+from dovetail.plan.placement import Placement, Placements, use_of
 from dovetail.plan.probe_tree import Leg, ProbeNode, ProbeTree
 from dovetail.plan.routing import DEALT, HASH, RANDOM, Routing, Routings
 from dovetail.plan.store_plan import IndexPlan, StorePlan
 from dovetail.query.expression import TRUE
-
-
-@dataclass(frozen=True)
-class Placement:
-    """Which partition works on which key group (S1, D3): a routing table, no state moves with it."""
-
-    partition_by_group: tuple[int, ...]
-
-    def __post_init__(self) -> None:
-        count = len(self.partition_by_group)
-        if count == 0 or count & (count - 1):
-            raise ValueError("the number of key groups is a power of two")
-        if set(self.partition_by_group) != set(range(self.partition_count)):
-            raise ValueError("partitions are numbered 0..n-1 and each has a key group")
-
-    @property
-    def group_count(self) -> int:
-        return len(self.partition_by_group)
-
-    @property
-    def partition_count(self) -> int:
-        return max(self.partition_by_group) + 1
-
-    def group_ranges(self, *partitions: int) -> list[tuple[int, int]]:
-        """The partitions' key groups as half-open ranges."""
-        ranges: list[tuple[int, int]] = []
-        for group, owner in enumerate(self.partition_by_group):
-            if owner not in partitions:
-                continue
-            if ranges and ranges[-1][1] == group:
-                ranges[-1] = (ranges[-1][0], group + 1)
-            else:
-                ranges.append((group, group + 1))
-        return ranges
-
-
-ONE_PARTITION = Placement((0,))
-
-
-def even_placement(group_count: int, partition_count: int) -> Placement:
-    """Neighbouring key groups together, equally many everywhere."""
-    return Placement(tuple(group * partition_count // group_count for group in range(group_count)))
 
 
 def usual_routing(index: IndexPlan) -> Routing:
@@ -72,13 +31,13 @@ _MATCHED = ("new", "new", "matched")
 class SharedPlan:
     """Everything the runtime needs to know; a function of the live queries and the statistics.
 
-    With a `matrix` partitions are its cells: each joins what it holds, whatever the placement and routings say.
+    With a `matrix` partitions are its cells: each joins what it holds, whatever the placements and routings say.
     """
 
     epoch: int
     stores: tuple[StorePlan, ...]
     trees: tuple[ProbeTree, ...]
-    placement: Placement
+    placements: Placements
     complete_from_by_query: tuple[tuple[str, int], ...]
     fills: tuple[FillPlan, ...] = ()
     routings: Routings = ()
@@ -104,9 +63,19 @@ class SharedPlan:
         for name, index_name, routing in self.routings:
             if (name, index_name) in keyless and routing not in (DEALT, RANDOM):
                 raise ValueError(f"{name}{index_name} has no key to route by")
+        if self.matrix is not None and self.matrix.cell_count != self.placement.partition_count:
+            raise ValueError(f"a {self.matrix} has no {self.placement.partition_count} partitions")
 
     def store(self, store_id: str) -> StorePlan:
         return next(store for store in self.stores if store.id == store_id)
+
+    @property
+    def placement(self) -> Placement:
+        """The usual one: of groups, and of all uses that have no other. All have the same partitions."""
+        return self.placements.usual
+
+    def placement_of(self, store_id: str, index: IndexPlan) -> Placement:
+        return self.placements.of_use(use_of(store_id, index))
 
     def routing(self, store_id: str, index: IndexPlan) -> Routing:
         return self._routing_by_index.get((store_id, index.id)) or usual_routing(index)

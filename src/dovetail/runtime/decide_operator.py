@@ -2,7 +2,8 @@
 
 Whether a row has a partner is told by one task alone, whatever the routing of the stores: it reads all buckets that may
 hold one. Decided rows and new left rows are dealt out to the partitions by their place in the bucket. New right rows
-are those of the partition's key groups, as the left rows are that they find, so two partitions never find the same.
+are those of the partition's key groups, as the left rows are that they find, both by the placement of the left rows:
+so two partitions never find the same.
 """
 
 from __future__ import annotations
@@ -21,12 +22,11 @@ from dovetail.kernels.leg_bits import LEGS_PER_WORD, bits_of_rows, no_bits
 from dovetail.kernels.match_pairs import NONE_PASS, NULL_TIME
 from dovetail.kernels.select_rows import Mask
 from dovetail.plan.lone_rows import LoneRows, MatchedRows, only_node
-from dovetail.plan.probe_tree import Emit, Leg, ProbeTree, member_name
+from dovetail.plan.placement import ONE_PARTITION
+from dovetail.plan.probe_tree import Emit, Leg, ProbeTree
 from dovetail.plan.query_limits import Found
 from dovetail.plan.routing import HASH
-from dovetail.plan.shared_plan import ONE_PARTITION
-from dovetail.plan.store_plan import ROW, IndexPlan
-from dovetail.query.expression import TRUE, Expression, rename_relations
+from dovetail.query.expression import TRUE, Expression
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.frame import Frame, FrameValues
 from dovetail.runtime.partial import Partial
@@ -111,11 +111,12 @@ class DecideOperator:
         self._before_us = dict(task.decided_before_us)
         self._now_us = watermark_us_by_stream
         self._witnesses = _Witnesses()
-        self._own_entries = Route(HASH, task.plan.placement, work.partition)
-        self._probe_all, self._probe_own = (
-            ProbeOperator(task, snapshots, self._witnesses.add, report, work, _send_nothing_on, route)
-            for route in (ALL_ENTRIES, self._own_entries)
-        )
+        self._work = work
+        self._probe_all = self._probe_by(ALL_ENTRIES)
+
+    def _probe_by(self, route: Route) -> ProbeOperator:
+        tell = self._witnesses.add
+        return ProbeOperator(self._task, self._snapshots, tell, self._report, self._work, _send_nothing_on, route)
 
     def decide(self) -> None:
         for lone in self._task.plan.lone_rows:
@@ -135,8 +136,10 @@ class DecideOperator:
     def _answer_matched(self, matched: MatchedRows) -> None:
         new_left, _ = self._asking(matched.from_left, self._new(matched.from_left), ALL_ENTRIES)
         found = self._partners(self._probe_all, matched.from_left, new_left)
-        new_right, _ = self._asking(matched.from_right, self._new(matched.from_right), self._own_entries)
-        candidates = self._partners(self._probe_own, matched.from_right, new_right, member=1)
+        step = only_node(matched.from_right).step
+        own_entries = Route(HASH, self._task.plan.placement_of(step.target, step.index), self._partition)
+        new_right, _ = self._asking(matched.from_right, self._new(matched.from_right), own_entries)
+        candidates = self._partners(self._probe_by(own_entries), matched.from_right, new_right, member=1)
         known = self._partners(self._probe_all, matched.again, self._asking_again(matched.again, candidates))
         for leg, emit in enumerate(matched.emits):
             first = np.setdiff1d(candidates[leg], known[leg], assume_unique=True)
@@ -200,8 +203,7 @@ class DecideOperator:
         self, tree: ProbeTree, snapshot: StoreSnapshot, due: Iterable[tuple[int, Mask]], route: Route
     ) -> tuple[_Asking, _Keyless]:
         places = self._probe_all.selection_bits(tree.start, tree.legs).place
-        keys = only_node(tree).step.probe_keys
-        index = IndexPlan(tuple(rename_relations(key, {member_name(0): ROW}) for key in keys))
+        index = only_node(tree).step.start_index
         none = no_bits(len(tree.legs), 0)
         codes, refs, times, bits = [_NO_REFS], [_NO_REFS], [_NO_TIMES], [none]
         keyless_refs, keyless_bits = [_NO_REFS], [none]

@@ -14,9 +14,7 @@ from dovetail.core.errors import EvaluationError
 from dovetail.kernels.gather_rows import rows_of_refs
 from dovetail.kernels.leg_bits import bits_of_rows
 from dovetail.plan.fill import ChunkPart
-from dovetail.plan.probe_tree import Emit, ProbeNode, ProbeTree, member_name
-from dovetail.plan.store_plan import ROW, IndexPlan
-from dovetail.query.expression import rename_relations
+from dovetail.plan.probe_tree import Emit, ProbeNode, ProbeTree
 from dovetail.runtime.answer_files import AnswerFiles
 from dovetail.runtime.batch_task import BatchTask, MergeTask
 from dovetail.runtime.decide_operator import DecideOperator
@@ -190,12 +188,11 @@ class _Hop:
         self, tree: ProbeTree, node: ProbeNode, snapshot: StoreSnapshot, ordinal: int
     ) -> Iterator[tuple[Part, Partial, I64 | None]]:
         """The rows of one bucket that this partition probes with, in the order of the node's key; their times."""
-        keys = tuple(rename_relations(key, {member_name(0): ROW}) for key in node.step.probe_keys)
         start_legs = {(leg.query, leg.start): leg for leg in tree.legs}
         legs = tuple(start_legs[leg.query, leg.start] for leg in node.legs)
         places = self._probe.selection_bits(tree.start, legs).place[:, ordinal].tolist()
         for part, choice in self._probe.route(node).probing():
-            entries = snapshot.entries(ordinal, IndexPlan(keys), choice)
+            entries = snapshot.entries(ordinal, node.step.start_index, choice)
             if len(entries.codes) == 0:
                 continue
             bits = bits_of_rows(places, entries.words, len(entries.codes))

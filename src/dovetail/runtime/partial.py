@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from dovetail.plan.placement import Placement
 from dovetail.plan.routing import Routing
-from dovetail.plan.shared_plan import Placement, SharedPlan
+from dovetail.plan.shared_plan import SharedPlan
 from dovetail.runtime.frame import Frame, concat_frames
 from dovetail.runtime.message import Kind, Message
 from dovetail.runtime.route_entries import targets
@@ -43,9 +44,11 @@ class OutgoingPartials:
     """Collects what a task sends by node: a message costs as much for a few rows as for many."""
 
     def __init__(self, plan: SharedPlan) -> None:
-        self._placement = plan.placement
-        self._routing_by_node = {
-            node.id: plan.routing(node.step.target, node.step.index)
+        self._spread_by_node = {
+            node.id: (
+                plan.routing(node.step.target, node.step.index),
+                plan.placement_of(node.step.target, node.step.index),
+            )
             for tree in plan.probing_trees
             for node in tree.walk()
         }
@@ -65,7 +68,7 @@ class OutgoingPartials:
 
     def _send(self, node: str) -> None:
         partial = _concat(self._waiting.pop(node))
-        self._messages += send_partial(partial, self._routing_by_node[node], self._placement)
+        self._messages += send_partial(partial, *self._spread_by_node[node])
 
 
 def _concat(partials: Sequence[Partial]) -> Partial:

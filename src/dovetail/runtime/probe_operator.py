@@ -20,10 +20,10 @@ from dovetail.kernels.hash_keys import hash_keys, is_exact_type
 from dovetail.kernels.leg_bits import LEGS_PER_WORD, no_bits, rows_of_legs
 from dovetail.kernels.match_pairs import NO_LOWER, NO_UPPER, LegBounds, Pairs, ProbeRows, StoredRows, match_pairs
 from dovetail.kernels.match_ranges import match_ranges
+from dovetail.plan.placement import ONE_PARTITION
 from dovetail.plan.probe_tree import Emit, Leg, ProbeNode, member_name
 from dovetail.plan.query_limits import Found
-from dovetail.plan.routing import HASH, Routing
-from dovetail.plan.shared_plan import ONE_PARTITION
+from dovetail.plan.routing import HASH
 from dovetail.plan.store_plan import ROW
 from dovetail.plan.visibility import Visibility
 from dovetail.query.expression import Call, Expression, all_of, rename_relations
@@ -71,20 +71,23 @@ class ProbeOperator:
         self._complete_from = dict(task.plan.complete_from_by_query)
         self._work = work
         self._fixed_route = fixed_route
-        self._route_by_routing: dict[Routing, Route] = {}
+        self._route_by_index: dict[tuple[str, str], Route] = {}
         self._fold = fold
 
     def route(self, node: ProbeNode) -> Route:
         """How the index that is probed there is spread over partitions."""
         if self._fixed_route is not None:
             return self._fixed_route
-        plan = self._task.plan
-        routing = plan.routing(node.step.target, node.step.index)
-        found = self._route_by_routing.get(routing)
+        plan, target, index = self._task.plan, node.step.target, node.step.index
+        found = self._route_by_index.get((target, index.id))
         if found is None:
             # A cell of a matrix has all that it needs, and looks at all that it has.
-            found = Route(HASH, ONE_PARTITION, 0) if plan.matrix else Route(routing, plan.placement, self.partition)
-            self._route_by_routing[routing] = found
+            found = (
+                Route(HASH, ONE_PARTITION, 0)
+                if plan.matrix
+                else Route(plan.routing(target, index), plan.placement_of(target, index), self.partition)
+            )
+            self._route_by_index[target, index.id] = found
         return found
 
     @property

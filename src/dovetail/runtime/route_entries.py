@@ -20,8 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dovetail.kernels.hash_keys import CodeRange, codes_of_groups, group_of_codes
+from dovetail.plan.placement import Placement
 from dovetail.plan.routing import Routing
-from dovetail.plan.shared_plan import Placement
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]

@@ -77,7 +77,7 @@ class StoreWriter:
         lines = (np.arange(rows.length) + self._task.batch + split) % count
         for line in range(count):
             cells = matrix.cells(store.id, line)
-            total = matrix.rows * matrix.columns
+            total = matrix.cell_count
             yield rows.where(lines == line), tuple(MatrixCell(cell, total, copy) for copy, cell in enumerate(cells))
 
     def _write_rows(

@@ -29,8 +29,8 @@ from dovetail.optimizer.plan_groups import plan_groups
 from dovetail.optimizer.plan_queries import orders_taken, plan_queries
 from dovetail.optimizer.running_plan import running_plan
 from dovetail.optimizer.share_costs import share_costs
+from dovetail.plan.placement import even_placement
 from dovetail.plan.probe_tree import Emit
-from dovetail.plan.shared_plan import even_placement
 from dovetail.query.stream import Stream
 from dovetail.query.types import BIGINT, TIMESTAMP
 from dovetail.stats.catalog import StatsCatalog
