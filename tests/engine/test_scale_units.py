@@ -71,7 +71,7 @@ def test_the_papers_example_adds_a_third_of_the_units() -> None:
 def test_the_change_says_why() -> None:
     steps = run(PAPER, begin_scaling(PAPER, 2), [1.86] * 3, None)
     assert [step.units for step in steps] == [2, 2, 4]
-    assert steps[-1].because == "memory load 0.93 over 0.8 for 3 batches: 4 partitions instead of 2"
+    assert steps[-1].because == "memory load 0.93 over 0.8 for 3 batches"
 
 
 @given(any_settings(), TOTALS, st.data())
@@ -161,7 +161,8 @@ def test_time_asks_for_no_more_units_than_run_at_once() -> None:
     steps = [begin_scaling(settings, 4)]
     for _ in range(3):
         steps.append(next_scaling(settings, steps[-1], UnitLoad(4, time=3.0, memory=0.9)))
-    assert steps[-1].because == "memory load 0.90 over 0.8 for 3 batches: 6 partitions instead of 4"
+    assert steps[-1].because == "memory load 0.90 over 0.8 for 3 batches"
+    assert steps[-1].units == 6
 
 
 def test_one_hot_unit_is_no_reason_for_more() -> None:

@@ -29,10 +29,12 @@ from dovetail.engine.choose_merges import choose_merges
 from dovetail.engine.choose_samples import choose_samples
 from dovetail.engine.commit_news import CommitNews, Listener
 from dovetail.engine.control_plane import CompileText, ControlPlane
+from dovetail.engine.elastic_units import ElasticUnits
 from dovetail.engine.fill import choose_chunks
 from dovetail.engine.fill_intermediates import FillPolicy
 from dovetail.engine.finish_batch import check_written, finish_batch
 from dovetail.engine.idle_streams import IdleWatch
+from dovetail.engine.observe_batch import Batch
 from dovetail.engine.options import EngineOptions
 from dovetail.engine.plan_history import PlanChange
 from dovetail.engine.planner import Planned, Planner
@@ -112,6 +114,8 @@ class Engine:
             self._control = ControlPlane(root, options, compile_text, self._check_backfill)
             self._control.streams = {name: spec.stream for name, spec in self.declared_streams().items()}
             self._results = _ResultIndex(root)
+            if options.elastic:
+                self._planner.elastic = ElasticUnits(options, self._state.buckets)
         except DovetailError:
             self._checkpoint_lock.release()
             raise
@@ -331,6 +335,11 @@ class Engine:
         return self._planner.joint.units
 
     @property
+    def elastic(self) -> ElasticUnits | None:
+        """The number of units and why, where it follows the load."""
+        return self._planner.elastic
+
+    @property
     def plan_changes(self) -> tuple[PlanChange, ...]:
         """Why the plan changed since this process began, the oldest change first."""
         with self._plan_lock:
@@ -421,7 +430,9 @@ class Engine:
             self.statistics,
             idle,
         )
-        self.progress = {**progress, "written": written_entry(written)}
+        seen = Batch(before, state, planned.plan, streams, report, tuple(written))
+        units = self._note_units(seen, sum(durations.values()) / 1e3, is_one_task=task.is_small)
+        self.progress = {**progress, "written": written_entry(written), **units}
         with self._plan_lock:
             self._planner.note_committed(batch, planned, durations["run"], self.progress["numInputRows"])
         with self._lock:
@@ -433,6 +444,13 @@ class Engine:
         committed.clean_up(self.root, self._on_step)
         self._tell(CommitNews(batch, self.progress, draft.results))
         return True
+
+    def _note_units(self, seen: Batch, batch_s: float, *, is_one_task: bool) -> dict[str, Any]:
+        """Where the number of units follows the load: what this batch makes of it."""
+        with self._plan_lock:
+            if self.elastic is None:
+                return {}
+            return {"units": self.elastic.note_batch(seen, self.statistics, batch_s, is_one_task=is_one_task).to_json()}
 
     # Waiting and listening
 

@@ -11,6 +11,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from dovetail.engine.elastic_units import ElasticUnits
 from dovetail.engine.fill_intermediates import FillPolicy, settle_and_fill
 from dovetail.engine.joint_planner import JointPlanner
 from dovetail.engine.options import BICLIQUE, MATRIX, EngineOptions
@@ -75,6 +76,7 @@ class Planner:
         self._moved: tuple[str, ...] = ()
         self._grouped: tuple[tuple[LiveQuery, ...], tuple[tuple[LiveQuery, ...], tuple[GroupPlan, ...]]] | None = None
         self.history = PlanHistory()
+        self.elastic: ElasticUnits | None = None
 
     @property
     def running(self) -> Planned | None:
@@ -129,7 +131,10 @@ class Planner:
         if running is not None and replace(plan, epoch=running.plan.epoch) == running.plan:
             # Other figures, the same plan: nobody needs to hear of it.
             return state, Planned(running.plan, queries, decisions, stats, orders, (), routings, asked)
-        reasons = () if running is None else (*_differences(running, plan, asked, decisions, routings), *self._moved)
+        reasons: tuple[str, ...] = ()
+        if running is not None:
+            because = "" if self.elastic is None else self.elastic.because
+            reasons = (*_differences(running, plan, asked, decisions, routings, because), *self._moved)
         return replace(state, epoch=epoch), Planned(plan, queries, decisions, stats, orders, reasons, routings, asked)
 
     def _placed(self, plan: SharedPlan, stats: StatsCatalog, decisions: Decisions) -> SharedPlan:
@@ -137,6 +142,8 @@ class Planner:
         # The rows of a join-matrix lie where they were put: its cells are its partitions for ever.
         is_fixed = self._options.layout == MATRIX
         choose = self._placement_policy if is_fixed else decisions.placement or self._placement_policy
+        if self.elastic is not None and decisions.placement is None:
+            choose = self.elastic.at_scale(choose)
         placements = choose(plan, stats, None if self._running is None else self._running.plan.placements)
         if placements.usual.group_count != self._options.key_groups:
             raise ValueError(f"{placements.usual.group_count} key groups are placed of {self._options.key_groups}")
@@ -235,7 +242,9 @@ def _differences(
     queries: tuple[LiveQuery, ...],
     decisions: Decisions,
     routings: tuple[ChosenRouting, ...],
+    because: str,
 ) -> list[str]:
+    """`because`: why there is the number of partitions that there is."""
     before, now = ({live.id: live.name for live in each} for each in (running.asked, queries))
     reasons = [f"query {now[query]} was created" for query in now if query not in before]
     reasons += [f"query {before[query]} ended" for query in before if query not in now]
@@ -247,7 +256,7 @@ def _differences(
         f"new {start} of {now.get(query, query)} may probe {store}"
         for store, query, start in sorted(ready_now - ready_before)
     ]
-    reasons += placement_changes(running.plan.placements, plan.placements, uses_of(running.plan))
+    reasons += placement_changes(running.plan.placements, plan.placements, uses_of(running.plan), because)
     return reasons + routing_changes(running.routings, routings)
 
 

@@ -155,7 +155,7 @@ def next_scaling(settings: ScalingSettings, before: Scaling, load: UnitLoad) -> 
         units,
         patience=2 * patience if is_soon else patience,
         last=wish,
-        because=_reason(settings, wish, load, times, units),
+        because=_reason(settings, wish, load, times),
     )
 
 
@@ -164,11 +164,9 @@ def _units_at_target(settings: ScalingSettings, load: float, units: int) -> int:
     return units + math.ceil(more - ROUNDING)
 
 
-def _reason(settings: ScalingSettings, wish: Wish, load: UnitLoad, times: int, units: int) -> str:
+def _reason(settings: ScalingSettings, wish: Wish, load: UnitLoad, times: int) -> str:
     memory, time = load.memory or 0.0, load.time or 0.0
     is_memory = memory >= time or (wish is Wish.MORE and not settings.is_helped(load.units))
     kind, value = ("memory", memory) if is_memory else ("time", time)
     bound = f"over {settings.high:g}" if wish is Wish.MORE else f"under {settings.low:g}"
-    since = "1 batch" if times == 1 else f"{times} batches"
-    named = "1 partition" if units == 1 else f"{units} partitions"
-    return f"{kind} load {value:.2f} {bound} for {since}: {named} instead of {load.units}"
+    return f"{kind} load {value:.2f} {bound} for {'1 batch' if times == 1 else f'{times} batches'}"

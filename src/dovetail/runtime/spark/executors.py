@@ -8,7 +8,6 @@ along, and one that joins needs nothing but the plan.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
@@ -24,14 +23,6 @@ class Manager(Enum):
     NOBODY = "local master: there are no executors, partitions are threads of this process"
     SPARK = "spark.dynamicAllocation.enabled: Spark adds and removes executors by itself"
     DOVETAIL = "Dovetail asks the cluster manager for as many as the partitions need"
-
-
-@dataclass(frozen=True)
-class ExecutorsNow:
-    """`wanted` of None where nobody asks for a number."""
-
-    running: int
-    wanted: int | None
 
 
 class Executors:
@@ -52,9 +43,9 @@ class Executors:
         return self._context.defaultParallelism if self.manager is Manager.NOBODY else None
 
     @property
-    def now(self) -> ExecutorsNow | None:
+    def running(self) -> int | None:
         """None on a local master."""
-        return None if self.manager is Manager.NOBODY else ExecutorsNow(len(self._running()), self._wanted)
+        return None if self.manager is Manager.NOBODY else len(self._running())
 
     def follow(self, partitions: int) -> None:
         """Have executors for so many tasks at once; those that are too many leave, the youngest first."""
