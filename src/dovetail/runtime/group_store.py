@@ -65,7 +65,7 @@ class GroupStore:
     def in_panes(self, ranges: Sequence[CodeRange], lower_us: int, upper_us: int, first_batch: int) -> PartialGroups:
         """Rows of these codes in panes that begin from `lower_us` to below `upper_us`."""
         found = [self.empty()]
-        for meta, bucket, index in self._open(first_batch):
+        for meta, bucket, index in self._open(first_batch) if ranges else ():
             if meta.min_time_us is None or meta.max_time_us is None:
                 continue
             if meta.min_time_us >= upper_us or meta.max_time_us < lower_us:

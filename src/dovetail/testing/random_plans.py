@@ -13,16 +13,21 @@ from dovetail.optimizer.decide import Decide, Decisions, intermediates_of
 from dovetail.optimizer.live_query import LiveQuery, store_of
 from dovetail.optimizer.materialize import foldable_subsets, starts_of
 from dovetail.optimizer.weak_edges import weak_edges
+from dovetail.plan.key_classes import key_classes
+from dovetail.plan.placement import Placement, Placements, even_placement
 from dovetail.plan.routing import RANDOM, Routing
 from dovetail.plan.shared_plan import SharedPlan, usual_routing
 from dovetail.query.stream import Stream
 from dovetail.stats.catalog import StatsCatalog
 
 BATCHES_PER_PLAN = (2, 3, 5)
+MOST_PARTITIONS = 5
 
 
 def random_decisions(seed: int) -> Decide:
-    """Any order without needless cross products, any ranks, any routing, any subset of the joins that could be kept."""
+    """Any order without needless cross products, any ranks, any subset of the joins that could be kept; any routings,
+    any placements and any number of partitions.
+    """
     batches_per_plan = Random(seed).choice(BATCHES_PER_PLAN)
 
     def decide(
@@ -47,7 +52,8 @@ def random_decisions(seed: int) -> Decide:
                     for start in starts:
                         joined[start] |= set(aliases)
                     chosen.append((live, aliases, starts))
-        return Decisions(orders, intermediates_of(chosen, streams), rank_order, RandomRoutings(seed, batch))
+        kept = intermediates_of(chosen, streams)
+        return Decisions(orders, kept, rank_order, RandomRoutings(seed, batch), RandomPlacements(seed, batch))
 
     return decide
 
@@ -78,6 +84,39 @@ class RandomRoutings:
         split = rng.sample(codes, rng.randint(0, len(codes)))
         stored = rng.randint(0, len(split))
         return Routing(subgroups, tuple(sorted(split[:stored])), tuple(sorted(split[stored:])))
+
+
+@dataclass(frozen=True)
+class RandomPlacements:
+    """Any number of partitions, mostly another with every batch; for every use any placement, or the usual one.
+
+    Uses of one key class are placed apart as often as together: it costs, but no answer may depend on it.
+    """
+
+    seed: int
+    batch: int
+
+    def __call__(self, plan: SharedPlan, _stats: StatsCatalog, _running: Placements | None) -> Placements:
+        batches_per_count = 1 + self.seed % 2
+        count = Random(f"{self.seed} {self.batch // batches_per_count} partitions").randint(1, MOST_PARTITIONS)
+        rng = Random(f"{self.seed} {self.batch} placements")
+        group_count = plan.placement.group_count
+        usual = _placement(rng, group_count, count)
+        placement_by_use = {}
+        for uses in key_classes(plan):
+            alike = _placement(rng, group_count, count) if rng.random() < 0.5 else None
+            for use in sorted(uses):
+                if alike is not None or rng.random() < 0.7:
+                    placement_by_use[use] = alike or _placement(rng, group_count, count)
+        return Placements.of(usual, placement_by_use)
+
+
+def _placement(rng: Random, group_count: int, partition_count: int) -> Placement:
+    """Even, by chance, or all in few of the partitions."""
+    if rng.random() < 0.2:
+        return even_placement(group_count, partition_count)
+    used = rng.sample(range(partition_count), rng.randint(1, partition_count))
+    return Placement(tuple(rng.choice(used) for _ in range(group_count)), partition_count)
 
 
 def _codes_seen(stats: StatsCatalog, store: str, index: str) -> list[int]:
