@@ -109,6 +109,7 @@ class PlanDescriber:
                 groups.group_count,
                 groups.partition_count,
                 tuple(groups.partition_by_group.count(number) for number in range(groups.partition_count)),
+                None if self.engine.elastic is None else self.engine.elastic.now,
             ),
             probes=tuple(
                 ProbeExplained(

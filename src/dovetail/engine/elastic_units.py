@@ -1,4 +1,4 @@
-"""The units of a session that come and go with its load (B9, D3): measured with every batch, changed at a batch edge."""
+"""The units of a session that come and go with its load (B9, D3): measured with every batch, changed at its edge."""
 
 from __future__ import annotations
 
@@ -38,6 +38,20 @@ class UnitsNow:
     changes: int
     moved_rows: int
     executors: int | None
+
+    def __str__(self) -> str:
+        loads = {"memory": self.load.memory, "time": self.load.time}
+        shown = ", ".join(f"{kind} {load:.2f}" for kind, load in loads.items() if load is not None)
+        hot = (
+            f"; the fullest has {self.load.hottest:.2f}: its keys are to be spread, not units added"
+            if self.is_hot
+            else ""
+        )
+        wish = "" if self.wish is Wish.STAY else f"; {self.wish.value} of them wished {self.times} times in a row"
+        return (
+            f"elastic, {self.least} to {self.most} partitions: batch ran with {self.partitions}, load {shown}"
+            f"{hot}{wish}; {self.changes} changes so far"
+        )
 
     def to_json(self) -> dict[str, Any]:
         """As an entry of a batch's progress."""

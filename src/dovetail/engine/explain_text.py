@@ -39,7 +39,7 @@ def plan_text(plan: PlanExplained) -> TextTree:
             TextTree("stores", tuple(_store(store) for store in plan.stores)),
             *kept,
             *([TextTree("groups", tuple(map(_groups, plan.groups)))] if plan.groups else []),
-            TextTree(_partitioning(plan.partitioning)),
+            _partitioning(plan.partitioning),
             TextTree("probes", tuple(map(_probe, plan.probes))),
             _cost(plan.cost),
             _change(plan.last_change),
@@ -136,12 +136,13 @@ def _groups(groups: GroupsExplained) -> TextTree:
     )
 
 
-def _partitioning(partitioning: PartitioningExplained) -> str:
+def _partitioning(partitioning: PartitioningExplained) -> TextTree:
     counts = sorted(set(partitioning.key_groups_by_partition))
     each = " or ".join(map(str, counts))
-    return (
+    return TextTree(
         f"partitionings: every store is indexed by every key that it is probed by; "
-        f"{partitioning.key_groups} key groups are spread over {partitioning.partitions} partitions, {each} in each"
+        f"{partitioning.key_groups} key groups are spread over {partitioning.partitions} partitions, {each} in each",
+        () if partitioning.units is None else (TextTree(str(partitioning.units)),),
     )
 
 

@@ -71,7 +71,9 @@ def rewritten_rows(batch: Batch, usual: SharedPlan, fanout: int) -> int:
     Merges go on whatever the plan; what they take together follows from the buckets. A bucket of earlier batches that
     is neither merged nor filled in was moved.
     """
-    expected = {tuple(meta.path for meta in merge.buckets) for merge in choose_merges(usual, batch.before.buckets, fanout)}
+    expected = {
+        tuple(meta.path for meta in merge.buckets) for merge in choose_merges(usual, batch.before.buckets, fanout)
+    }
     merged = sum(merge.merged.rows for merge in batch.report.merges if tuple(merge.replaced_paths) not in expected)
     filled = {fill.store for fill in batch.plan.fills}
     old = (meta for meta in batch.written if meta.lower_batch < batch.after.batch and meta.store not in filled)

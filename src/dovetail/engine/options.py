@@ -46,7 +46,7 @@ class EngineOptions:
     `factorize` off: aggregates over joins are computed from their joined rows, where they need not be, too.
     `layout`: every row is stored once («join_biclique»), or in a whole line of cells, to measure what that costs
     («join_matrix», for joins of one pair of streams; partitions are its cells, fixed for a checkpoint's life).
-    `elastic`: the number of partitions follows the load (elastic.md), `partitions` is only the first one. A partition is
+    `elastic`: the number of partitions follows the load (elastic.md), `partitions` is only the first. A partition is
     full when it keeps `max_bytes_per_partition`, or when a batch takes the trigger's whole interval. Its load is over
     `high_load` or under `low_load` for `scale_after` batches in a row: as many partitions as bring it to `target_load`,
     within `min_partitions` and `max_partitions` (None: `key_groups`).

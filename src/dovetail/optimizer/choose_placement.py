@@ -27,9 +27,7 @@ def even_placements(group_count: int, partition_count: int) -> PlacementPolicy:
     return choose
 
 
-def placement_changes(
-    before: Placements, now: Placements, uses: Collection[UseName], because: str = ""
-) -> list[str]:
+def placement_changes(before: Placements, now: Placements, uses: Collection[UseName], because: str = "") -> list[str]:
     """One sentence for what changed of the usual placement, and one for each of the `uses` that went another way.
 
     `because` is why there is another number of partitions, where something says so.
