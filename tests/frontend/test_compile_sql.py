@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from dataclasses import replace
 
 import pytest
 
@@ -10,6 +11,7 @@ from dovetail.frontend.compile_sql import compile_sql
 from dovetail.query.expression import TRUE
 from dovetail.query.join_kind import JoinKind
 from dovetail.query.join_query import JoinQuery
+from dovetail.query.stream import Stream
 
 
 def described(query: JoinQuery) -> str:
@@ -399,3 +401,23 @@ def test_equal_texts_compile_to_equal_queries(streams):
     text = "SELECT a.x, b.d FROM a JOIN b ON a.k = b.k WHERE a.price * 2 > 1.5 AND b.s IN ('u', 'v')"
     assert compile_sql(text, streams) == compile_sql(text, streams)
     assert hash(compile_sql(text, streams)) == hash(compile_sql(text, streams))
+
+
+def test_windows_in_brackets_are_windows_of_derived_tables(streams: dict[str, Stream]) -> None:
+    window = "[Range 10 seconds, Slide 5 seconds]"
+    derived = "(SELECT *, window(ts, '10 seconds', '5 seconds') AS window FROM {0}) AS {1}"
+    p, a = derived.format("a", "p"), derived.format("b", "a")
+    for written, spelled_out in (
+        (f"SELECT SUM(x) FROM a {window} AS p GROUP BY k", f"SELECT SUM(x) FROM {p} GROUP BY k, p.window"),
+        (f"SELECT COUNT(*) FROM a {window} AS p", f"SELECT COUNT(*) FROM {p} GROUP BY p.window"),
+        (
+            f"SELECT p.x FROM a {window} AS p, b {window} AS a WHERE p.k = a.k",
+            f"SELECT p.x FROM {p}, {a} WHERE p.k = a.k AND p.window = a.window",
+        ),
+        (
+            f"SELECT p.x, p.window FROM a {window} AS p JOIN b {window} AS a ON p.k = a.k WITHIN 2 SECONDS",
+            f"SELECT p.x, p.window FROM {p} JOIN {a} ON p.k = a.k WHERE p.window = a.window WITHIN 2 SECONDS",
+        ),
+    ):
+        one, other = (compile_sql(text, streams) for text in (written, spelled_out))
+        assert replace(one, sql="") == replace(other, sql="")

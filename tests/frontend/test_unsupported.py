@@ -9,7 +9,16 @@ from dovetail.frontend.compile_sql import compile_sql
 
 JOIN = "FROM a JOIN b ON a.k = b.k"
 
+RANGE = "[Range 10 seconds, Slide 5 seconds]"
+
 REFUSALS = [
+    (f"SELECT a.x FROM a {RANGE}, b WHERE a.k = b.k", "different windows in brackets, or without", "FROM a [Range"),
+    (f"SELECT a.x FROM a {RANGE}, b [Range 9 seconds, Slide 5 seconds] WHERE a.k = b.k", "different windows", "FROM a"),
+    (f"SELECT a.x FROM a {RANGE} LEFT JOIN b {RANGE} ON a.k = b.k", "an outer, semi or anti join", "a.w = b.w in ON"),
+    (f"SELECT a.x FROM (SELECT * FROM a {RANGE}) AS a", "a window in brackets inside a subquery", "outermost FROM"),
+    (f"SELECT u.k FROM untimed {RANGE} AS u", "the stream has no event time", "event_time"),
+    ("SELECT a.x FROM a [Range 10 seconds]", "that is not [Range r, Slide s]", "[Range 10 seconds, Slide 5 seconds]"),
+    ("SELECT a.x FROM a [Range 5 seconds, Slide 9 seconds]", "slide must be positive and at most its size", "window("),
     (f"SELECT a.x {JOIN} HAVING a.x > 1", "a.x is neither grouped nor inside an aggregate", "MAX(a.x)"),
     (f"SELECT a.x {JOIN} ORDER BY a.x", "ORDER BY is not supported", "sort query.results()"),
     (f"SELECT a.x {JOIN} SORT BY a.x", "SORT BY is not supported", "sort query.results()"),

@@ -48,6 +48,7 @@ def elastic_options(seed: int) -> dict[str, object]:
         "high_load": high / 20,
         "scale_after": rng.choice([1, 1, 2]),
         "small_batch_rows": rng.choice([0, 0, 20_000]),
+        "exchange": rng.choice(["references", "rows"]),
     }
 
 
@@ -102,9 +103,9 @@ def test_a_unit_that_joins_and_does_nothing_is_noticed(monkeypatch: pytest.Monke
     monkeypatch.setattr(run_local, "run_hop", run_known)
     failures = 0
     with watched(1):
-        for seed in range(40):
+        for seed in range(16):
             try:
                 check_case(elastic_case(seed, DEFAULT_LIMITS), **elastic_options(seed))
             except CaseFailed:
                 failures += 1
-    assert failures > 5
+    assert failures > 2

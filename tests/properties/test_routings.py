@@ -1,4 +1,6 @@
-"""No answer depends on how indexes are routed: another routing with every batch, any number of partitions (B2, A7)."""
+"""No answer depends on how indexes are routed and placed: another routing and another placement of every index with
+every batch, and another number of partitions (B2, A7, S1).
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,7 @@ def routed_case(seed: int, limits: CaseLimits = DEFAULT_LIMITS) -> EngineCase:
 @pytest.mark.parametrize(
     "limits", [DEFAULT_LIMITS, CHAINS, THETAS, GROUPS], ids=["everything", "chains", "thetas", "groups"]
 )
-def test_routings_may_change_with_every_batch(limits: CaseLimits, chunk: int) -> None:
+def test_routings_and_placements_may_change_with_every_batch(limits: CaseLimits, chunk: int) -> None:
     for seed in range(FIRST_SEED + chunk, FIRST_SEED + CASE_COUNT // 10, CHUNKS):
         check_case(routed_case(seed, limits))
 

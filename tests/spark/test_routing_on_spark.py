@@ -1,4 +1,4 @@
-"""Routings and the join-matrix through the real Session: the streamed answers are Spark's own batch answers."""
+"""Routings, placements and the join-matrix through the real Session: the answers are those of Spark's own batch SQL."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from dovetail import Session
 from dovetail.core.errors import QueryError
 from dovetail.engine.planner import Planner
 from dovetail.optimizer.choose_routing import ChosenRouting
+from dovetail.plan.placement import Placements
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.stats.catalog import StatsCatalog
 from dovetail.testing.asserts import assert_same_answers
@@ -21,7 +22,7 @@ from dovetail.testing.cases import EngineCase, keep_rows_in_time
 from dovetail.testing.generators import CaseLimits, random_case
 from dovetail.testing.local_session import LocalSession
 from dovetail.testing.oracle import answers_of_table
-from dovetail.testing.random_plans import RandomRoutings
+from dovetail.testing.random_plans import RandomPlacements, RandomRoutings
 from dovetail.testing.random_queries import QueryLimits
 from dovetail.testing.spark_runs import FileStreams, SparkBatchOracle
 
@@ -45,7 +46,8 @@ def case_of(seed: int, limits: CaseLimits = LIMITS) -> EngineCase:
 
 def check(spark: SparkSession, case: EngineCase, folder: Path, **options: object) -> None:
     streams = FileStreams(spark, case, folder / "streams")
-    session = Session(spark, str(folder / "checkpoint"), key_groups=16, small_batch_rows=0, **options)
+    options = {"key_groups": 16, "small_batch_rows": 0, **options}
+    session = Session(spark, str(folder / "checkpoint"), **options)
     for stream in case.streams:
         session.create_stream(
             stream.name, streams.frame(stream), event_time=stream.event_time, lateness=stream.lateness
@@ -79,6 +81,24 @@ def test_another_routing_with_every_batch_changes_no_answer(
     monkeypatch.setattr(Planner, "_routing_policy", property(lambda _planner: choose))
     check(spark, case_of(12), tmp_path, partitions=3)
     assert next(plans) >= 4
+
+
+def test_other_placements_and_partitions_with_every_batch_change_no_answer(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some batches run as one task, whatever their partitions."""
+    plans = count()
+    partition_counts = set()
+
+    def choose(plan: SharedPlan, stats: StatsCatalog, running: Placements | None) -> Placements:
+        placements = RandomPlacements(6, next(plans))(plan, stats, running)
+        partition_counts.add(placements.usual.partition_count)
+        return placements
+
+    monkeypatch.setattr(Planner, "_placement_policy", property(lambda _planner: choose))
+    check(spark, case_of(14), tmp_path, partitions=2, small_batch_rows=8)
+    assert next(plans) >= 4
+    assert len(partition_counts) >= 3
 
 
 def test_a_join_matrix_answers_as_batch_sql(spark: SparkSession, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -103,8 +103,9 @@ def replay(
     options: Mapping[str, Any],
     *,
     read_rows: bool = False,
+    read: Collection[str] | None = None,
 ) -> Replay:
-    """`read_rows`: the answers themselves, for those of few rows, in place of their checksums."""
+    """`read_rows`: the answers themselves, if they are few, instead of their checksums; `read`: of these queries only."""
     session = Session(spark, folder, **options)
     try:
         for stream in streams:
@@ -126,8 +127,9 @@ def replay(
         batch_ms = tuple(trigger_ms(running)) if running else ()
         if len(batch_ms) != len(reports):
             raise BenchError(f"{len(reports)} of {len(batch_ms)} batches were seen")
-        answers = {} if read_rows else read_back({name: query.results() for name, query in queries.items()})
-        rows = {name: query.to_arrow() for name, query in queries.items()} if read_rows else {}
+        wanted = {name: query for name, query in queries.items() if read is None or name in read}
+        answers = {} if read_rows else read_back({name: query.results() for name, query in wanted.items()})
+        rows = {name: query.to_arrow() for name, query in wanted.items()} if read_rows else {}
     finally:
         session.stop()
     return Replay(batch_ms, tuple(reports[batch] for batch in sorted(reports)), answers, drain_s, rows)

@@ -29,6 +29,7 @@ TEXT_BY_UNIT = {
     "node": "a node searches a bucket at all",
     "message": "a piece of partial results is sent at all",
     "file": "a file is written at all",
+    "sent": "a byte of a row is sent to a partition (not measured)",
     "byte": "a byte is kept (not measured)",
 }
 

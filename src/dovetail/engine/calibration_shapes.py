@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from dovetail.engine.engine import read_messages
+from dovetail.engine.read_messages import read_messages
 from dovetail.frontend.compile_sql import compile_sql
 from dovetail.optimizer.decide import Decisions, intermediates_of
 from dovetail.optimizer.live_query import LiveQuery

@@ -20,13 +20,14 @@ from dovetail.core.errors import QueryDropped, QueryError, QueryExists, StreamEr
 from dovetail.engine.changelog import Action, Change, Changelog
 from dovetail.engine.check_layout import check_query
 from dovetail.engine.coverage import complete_from
-from dovetail.engine.options import MATRIX, EngineOptions
+from dovetail.engine.options import COPY_A_QUERY, MATRIX, EngineOptions
 from dovetail.engine.query_options import QueryOptions, query_options
 from dovetail.engine.registry import QueryRecord, QueryState, Registry, check_name
 from dovetail.engine.state import EngineState
 from dovetail.frontend.compile_sql import compile_sql
 from dovetail.optimizer.derive_stores import growing_streams
 from dovetail.optimizer.live_query import LiveQuery
+from dovetail.optimizer.own_stores import with_own_stores
 from dovetail.query.growing_groups import growing_groups
 from dovetail.query.join_query import JoinQuery
 from dovetail.query.stream import Stream
@@ -203,7 +204,9 @@ class ControlPlane:
 
     def compiled(self, state: EngineState, query_id: str) -> JoinQuery:
         if query_id not in self._compiled:
-            self._compiled[query_id] = self.compile(self.registry(state)[query_id].sql)
+            record = self.registry(state)[query_id]
+            compiled = self.compile(record.sql)
+            self._compiled[query_id] = with_own_stores(compiled, query_id) if record.owns_stores else compiled
         return self._compiled[query_id]
 
     # Applying
@@ -248,6 +251,9 @@ class ControlPlane:
             options = QueryOptions.from_json(change.options)
             return [replace(known(change.query), options=options, changed_batch=batch)]
         compiled = self.compiled(state, change.query)
+        owns_stores = self._options.copies == COPY_A_QUERY
+        if owns_stores:
+            compiled = self._compiled[change.query] = with_own_stores(compiled, change.query)
         since = complete_from(
             LiveQuery(change.query, change.name, compiled),
             batch,
@@ -258,7 +264,11 @@ class ControlPlane:
             state.first_batch_by_stream,
         )
         created = replace(
-            QueryRecord.accepted(change), state=QueryState.RUNNING, created_batch=batch, complete_from=since
+            QueryRecord.accepted(change),
+            state=QueryState.RUNNING,
+            created_batch=batch,
+            complete_from=since,
+            owns_stores=owns_stores,
         )
         if not change.replaces:
             return [created]

@@ -7,11 +7,8 @@ finish_batch     fold the reports into the next state, commit it, clean up
 
 from __future__ import annotations
 
-import json
-import logging
 import threading
 import time
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -25,48 +22,44 @@ from dovetail.engine.adoption import Adoption
 from dovetail.engine.backfill import BackfillStatus
 from dovetail.engine.changelog import Action
 from dovetail.engine.check_layout import check_checkpoint
-from dovetail.engine.choose_merges import choose_merges
 from dovetail.engine.choose_samples import choose_samples
-from dovetail.engine.commit_news import CommitNews, Listener
+from dovetail.engine.commit_news import CommitNews, Listener, Listeners
 from dovetail.engine.control_plane import CompileText, ControlPlane
 from dovetail.engine.elastic_units import ElasticUnits
-from dovetail.engine.fill import choose_chunks
 from dovetail.engine.fill_intermediates import FillPolicy
-from dovetail.engine.finish_batch import check_written, finish_batch
+from dovetail.engine.finish_batch import finish_batch
 from dovetail.engine.idle_streams import IdleWatch
+from dovetail.engine.make_task import make_task
 from dovetail.engine.observe_batch import Batch
 from dovetail.engine.options import EngineOptions
 from dovetail.engine.plan_history import PlanChange
 from dovetail.engine.planner import Planned, Planner
-from dovetail.engine.progress import make_progress, was_small, written_entry
+from dovetail.engine.progress import make_progress, written_entry
 from dovetail.engine.query_estimate import QueryEstimate
-from dovetail.engine.query_limits import HeldTo, batch_limits
+from dovetail.engine.query_limits import HeldTo
 from dovetail.engine.query_options import QueryOptions
+from dovetail.engine.read_messages import read_messages
 from dovetail.engine.registry import QueryRecord, Registry
-from dovetail.engine.state import NO_BATCH, EngineState, stream_text
+from dovetail.engine.result_index import ResultIndex
+from dovetail.engine.state import EngineState, stream_text
 from dovetail.engine.storage_limit import StorageLimit
 from dovetail.engine.unit_cost_cache import load_unit_costs
 from dovetail.optimizer.decide import Decide
 from dovetail.optimizer.live_query import LiveQuery
-from dovetail.plan.query_limits import Found
 from dovetail.plan.sampled_join import SampledJoin
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.query.join_query import JoinQuery
 from dovetail.query.stream import Stream
 from dovetail.query.stream_spec import StreamSpec
 from dovetail.runtime.batch_task import BatchTask
-from dovetail.runtime.message import Kind, Message
-from dovetail.runtime.report import TaskReport
+from dovetail.runtime.message import Message
 from dovetail.stats.catalog import StatsCatalog
 from dovetail.stats.unit_costs import UnitCosts
 from dovetail.store.bucket_file import BucketMeta, check_bucket
 from dovetail.store.commit import OnStep, no_step
-from dovetail.store.layout import open_layout, result_batch
+from dovetail.store.layout import open_layout
 from dovetail.store.lock import CheckpointLock
-from dovetail.store.manifest import Arrival, ResultFile, read_latest, read_manifests
-
-JOINS_SAMPLED_A_BATCH = 4
-_log = logging.getLogger("dovetail")
+from dovetail.store.manifest import Arrival, ResultFile, read_latest
 
 Run = Callable[[BatchTask], list[Message]]
 """Runs a batch's tasks over its rows and returns every message of the last hop."""
@@ -113,14 +106,14 @@ class Engine:
                 check_bucket(root, meta)
             self._control = ControlPlane(root, options, compile_text, self._check_backfill)
             self._control.streams = {name: spec.stream for name, spec in self.declared_streams().items()}
-            self._results = _ResultIndex(root)
+            self._results = ResultIndex(root)
             if options.elastic:
                 self._planner.elastic = ElasticUnits(options, self._state.buckets)
         except DovetailError:
             self._checkpoint_lock.release()
             raise
         self._committed = threading.Condition(self._lock)
-        self._listeners: list[Listener] = []
+        self._listeners = Listeners()
         self._live: dict[str, LiveQuery] = {}
         self._adoption: Adoption | None = None
         self._sampled_joins: tuple[SampledJoin, ...] = ()
@@ -389,7 +382,16 @@ class Engine:
         with self._plan_lock:
             streams = self.streams
             before, planned = self._plan_for(*self._apply_changes(batch), self._planner)
-            task = self._task(before, planned)
+            task = make_task(
+                self.root,
+                self.options,
+                before,
+                planned,
+                streams,
+                (*choose_samples(planned.queries, self.statistics), *self._sampled_joins),
+                self._fill_policy.budget_rows(self.statistics, streams),
+                self.progress,
+            )
         planned_at = time.perf_counter()
         self._on_step("before_run")
         messages = run(task)
@@ -420,30 +422,26 @@ class Engine:
             "run": (ran_at - planned_at) * 1e3,
             "commit": (time.perf_counter() - ran_at) * 1e3,
         }
-        progress = make_progress(
-            state,
-            planned.plan,
-            streams,
-            replace(report, results=list(draft.results)),
-            durations,
-            self._clock(),
-            self.statistics,
-            idle,
-        )
+        report = replace(report, results=list(draft.results))
+        progress = make_progress(state, planned.plan, streams, report, durations, self._clock(), self.statistics, idle)
         seen = Batch(before, state, planned.plan, streams, report, tuple(written))
         units = self._note_units(seen, sum(durations.values()) / 1e3, is_one_task=task.is_small)
         self.progress = {**progress, "written": written_entry(written), **units}
+        self._note_committed(state, planned, self.progress)
+        committed.clean_up(self.root, self._on_step)
+        self._listeners.tell(CommitNews(batch, self.progress, draft.results))
+        return True
+
+    def _note_committed(self, state: EngineState, planned: Planned, progress: Mapping[str, Any]) -> None:
+        """Tell everybody who waits, and everything that remembers more than it needs from now on."""
         with self._plan_lock:
-            self._planner.note_committed(batch, planned, durations["run"], self.progress["numInputRows"])
+            self._planner.note_committed(state.batch, planned, progress["durationMs"]["run"], progress["numInputRows"])
         with self._lock:
             self._control.forget(state)
             self._admission.forget_others(self._registry().by_id)
             if self._adoption is not None:
                 self._adoption.follow(state)
             self._committed.notify_all()
-        committed.clean_up(self.root, self._on_step)
-        self._tell(CommitNews(batch, self.progress, draft.results))
-        return True
 
     def _note_units(self, seen: Batch, batch_s: float, *, is_one_task: bool) -> dict[str, Any]:
         """Where the number of units follows the load: what this batch makes of it."""
@@ -473,23 +471,7 @@ class Engine:
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Have `listener` called after every commit, in the batch's thread; the answer ends it."""
-        with self._lock:
-            self._listeners.append(listener)
-
-        def end() -> None:
-            with self._lock:
-                self._listeners.remove(listener)
-
-        return end
-
-    def _tell(self, news: CommitNews) -> None:
-        with self._lock:
-            listeners = tuple(self._listeners)
-        for listener in listeners:
-            try:
-                listener(news)
-            except Exception:  # noqa: BLE001 - the batch is committed, whatever they do
-                _log.exception("a listener failed on batch %d", news.batch)
+        return self._listeners.add(listener)
 
     def _storage_limit(self, planned: Planned) -> StorageLimit | None:
         limit = self.options.max_query_bytes
@@ -502,35 +484,6 @@ class Engine:
             self.streams,
             self.statistics,
             planned.plan.groups,
-        )
-
-    def _task(self, before: EngineState, planned: Planned) -> BatchTask:
-        plan = planned.plan
-        joins = (*choose_samples(planned.queries, self.statistics), *self._sampled_joins)
-        return BatchTask(
-            root=str(self.root),
-            batch=before.batch,
-            plan=plan,
-            streams=tuple(self.streams[name] for name in sorted(self.streams)),
-            buckets=before.buckets,
-            late_before_us=tuple(before.watermark_us_by_stream(self.streams).items()),
-            merges=choose_merges(plan, before.buckets, self.options.merge_fanout),
-            timezone=self.options.timezone,
-            max_pairs=self.options.max_pairs,
-            piece_bytes=self.options.piece_bytes,
-            is_small=self.progress is not None and was_small(self.progress, self.options.small_batch_rows),
-            sampled_joins=_in_turn(joins, before.batch),
-            fill_chunks=choose_chunks(
-                before.fills,
-                before.kept_from,
-                before.buckets,
-                self._fill_policy.budget_rows(self.statistics, self.streams),
-            ),
-            decided_before_us=tuple(before.decided_us_by_stream.items()),
-            limits=batch_limits(
-                before.registry.running, planned.decisions.intermediates, self.options, planned.plan.groups
-            ),
-            closed_us=tuple(before.closed_us_by_group.items()),
         )
 
     def _apply_changes(self, batch: int) -> tuple[EngineState, tuple[LiveQuery, ...]]:
@@ -573,85 +526,10 @@ class Engine:
         return self._control.registry(self._state)
 
 
-class _ResultIndex:
-    """Committed result files by query; read from the manifests once somebody asks, then kept up.
-
-    Nothing is read before: there is a manifest for every batch that ever was, and a restart must not wait for them.
-    """
-
-    def __init__(self, root: Path) -> None:
-        self._root = root
-        self._files: dict[str, list[ResultFile]] = {}
-        self._newest_batch: int | None = None
-
-    def add(self, batch: int, results: tuple[ResultFile, ...]) -> None:
-        """Whoever asks between a commit and its addition has found the batch on disk already."""
-        if self._newest_batch is not None and batch > self._newest_batch:
-            self._add(batch, results)
-
-    def of(self, query: str) -> list[ResultFile]:
-        if self._newest_batch is None:
-            self._newest_batch = NO_BATCH
-            for manifest in read_manifests(self._root):
-                self._add(manifest.batch, manifest.results)
-        return list(self._files.get(query, []))
-
-    def after(self, query: str, batch: int) -> tuple[int, tuple[ResultFile, ...]] | None:
-        files = self.of(query)
-        lower = bisect_right(files, batch, key=_batch_of)
-        if lower == len(files):
-            return None
-        found = _batch_of(files[lower])
-        return found, tuple(files[lower : bisect_right(files, found, lo=lower, key=_batch_of)])
-
-    def _add(self, batch: int, results: tuple[ResultFile, ...]) -> None:
-        for result in results:
-            self._files.setdefault(result.query, []).append(result)
-        self._newest_batch = batch
-
-
-def _batch_of(file: ResultFile) -> int:
-    return result_batch(file.path)
-
-
 def _row_bytes_by_store(buckets: Iterable[BucketMeta]) -> dict[str, float]:
     rows: Counter[str] = Counter()
     size: Counter[str] = Counter()
     for meta in buckets:
-        rows[meta.store] += meta.rows
+        rows[meta.store] += meta.home_rows
         size[meta.store] += meta.size_bytes
     return {store: size[store] / rows[store] for store in rows if rows[store]}
-
-
-def _in_turn(joins: tuple[SampledJoin, ...], batch: int) -> tuple[SampledJoin, ...]:
-    """A few of them, so that no batch pays for all; after some batches each had its turn."""
-    turns = -(-len(joins) // JOINS_SAMPLED_A_BATCH)
-    return tuple(join for place, join in enumerate(joins) if place % turns == batch % turns)
-
-
-def read_messages(messages: list[Message]) -> tuple[TaskReport, list[BucketMeta]]:
-    """All tasks' reports as one, and the buckets that the batch wrote."""
-    whole = TaskReport()
-    buckets = []
-    for message in messages:
-        if message.kind in (Kind.BUCKET, Kind.STORED):
-            buckets.append(BucketMeta.from_json(json.loads(message.payload)))
-        if message.kind is not Kind.REPORT:
-            continue
-        report = TaskReport.from_bytes(message.payload)
-        whole.streams += report.streams
-        whole.selections += report.selections
-        whole.query_sets += report.query_sets
-        whole.keys += report.keys
-        whole.steps += report.steps
-        whole.work += report.work
-        whole.samples += report.samples
-        whole.results += report.results
-        whole.failures += report.failures
-        whole.merges += report.merges
-        whole.groups += report.groups
-        for part, seconds in report.seconds_by_part.items():
-            whole.seconds_by_part[part] = whole.seconds_by_part.get(part, 0.0) + seconds
-        for query, found in report.found.items():
-            whole.found[query] = whole.found.get(query, Found()) + found
-    return whole, check_written(buckets)

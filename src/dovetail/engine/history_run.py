@@ -14,10 +14,11 @@ from dovetail.core.errors import HistoryError
 from dovetail.engine.backfill import MissingResults, with_batch_column
 from dovetail.engine.engine import Engine
 from dovetail.engine.history import Arrivals, History
-from dovetail.engine.options import BICLIQUE, INELASTIC, EngineOptions
+from dovetail.engine.options import BICLIQUE, INELASTIC, REFERENCES, EngineOptions
 from dovetail.engine.query_options import QueryOptions
 from dovetail.engine.registry import QueryState
 from dovetail.engine.state import NO_BATCH
+from dovetail.plan.shipping import Copies
 from dovetail.query.stream import Stream
 from dovetail.store.commit import OnStep
 from dovetail.store.layout import backfill_dir, state_file
@@ -122,6 +123,8 @@ def _modest(options: EngineOptions) -> EngineOptions:
         plan_in_background=False,
         storage_budget=None,
         layout=BICLIQUE,
+        exchange=REFERENCES,
+        copies=Copies.PARTITION.value,
         statistics=None,
         # Limits are for batches of the session: a chunk of the past is several, and nobody waits for it.
         idle_timeout=None,

@@ -5,16 +5,13 @@ A batch never waits for a plan: queries that no plan knows yet run by greedy ord
 
 from __future__ import annotations
 
-import logging
 import math
-import os
-import sys
-import threading
 import time
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 
+from dovetail.engine.background import Background
 from dovetail.engine.options import EngineOptions
 from dovetail.optimizer.decide import Decisions
 from dovetail.optimizer.decide_jointly import (
@@ -38,10 +35,8 @@ INLINE_BUDGET_S = 0.5
 BACKGROUND_BUDGET_S = 1.0
 BUSY_SHARE = 0.1
 """Planning may take this share of the time: where figures move all the time, it would take a core else."""
-NICENESS = 10
 WORTH_A_CHANGE = 0.9
 """A new plan must promise to cost less than this share of the running one: a change has a price, and costs an error."""
-_log = logging.getLogger("dovetail")
 
 
 @dataclass(frozen=True)
@@ -65,7 +60,7 @@ class JointPlanner:
         self.partitions = options.partitions
         self.current: JointDecision | None = None
         self._asked: tuple[tuple[str, ...], StatsCatalog] | None = None
-        self._asking: _Asking | None = None
+        self._asking: Background[tuple[JointDecision, float]] | None = None
         self._rests_until = 0.0
         self._gain: tuple[float | None, float | None] = (None, None)
 
@@ -97,7 +92,7 @@ class JointPlanner:
     def wait(self) -> None:
         """Until no question is open."""
         if self._asking is not None:
-            self._asking.thread.join()
+            self._asking.wait()
 
     def _ask(self, queries: tuple[LiveQuery, ...], streams: Mapping[str, Stream], stats: StatsCatalog) -> None:
         is_background = self._options.plan_in_background
@@ -110,13 +105,13 @@ class JointPlanner:
         )
         is_from_scratch = self._asked is None or self._asked[1] is not stats
         question = Question(queries, dict(streams), stats, options, self.current, is_from_scratch)
-        self._asking = _Asking(question)
+        self._asking = Background(f"planning {len(queries)} queries", lambda: answer(question))
         if not is_background:
             self.wait()
 
     def _take_over(self) -> None:
         asking = self._asking
-        if asking is None or asking.thread.is_alive():
+        if asking is None or not asking.is_over:
             return
         self._asking = None
         if self._options.plan_in_background:
@@ -126,33 +121,6 @@ class JointPlanner:
             if self.current is None or found.decisions != self.current.decisions:
                 self._gain = (cost_before, found.cost)
             self.current = found
-
-
-class _Asking:
-    """A question under way in a thread of its own, which never keeps the process from ending."""
-
-    def __init__(self, question: Question) -> None:
-        self._question = question
-        self.answer: tuple[JointDecision, float] | None = None
-        self.seconds = 0.0
-        self.thread = threading.Thread(target=self._run, name="dovetail-planner", daemon=True)
-        self.thread.start()
-
-    def _run(self) -> None:
-        began = time.perf_counter()
-        _give_way()
-        try:
-            self.answer = answer(self._question)
-        except Exception:  # noqa: BLE001 - the running plan is as good as it was: no reason to fail a batch
-            _log.exception("planning failed, the running plan stays")
-        self.seconds = time.perf_counter() - began
-        _log.info("planned %d queries in %.2f s", len(self._question.queries), self.seconds)
-
-
-def _give_way() -> None:
-    """Batches first: on Linux a thread has a priority of its own."""
-    if sys.platform == "linux":
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
 
 
 def answer(question: Question) -> tuple[JointDecision, float]:

@@ -17,6 +17,7 @@ from itertools import accumulate, pairwise
 import numpy as np
 import numpy.typing as npt
 
+from dovetail.engine.observe_key_groups import key_groups_seen
 from dovetail.engine.state import EngineState
 from dovetail.kernels.select_rows import Mask, spread_rows, unpack_sample
 from dovetail.plan.probe_tree import ProbeNode, ProbeTree, member_name
@@ -56,7 +57,7 @@ class TimeSpread:
         return TimeSpread(
             np.array([meta.min_time_us for meta in timed], np.float64),
             np.array([meta.max_time_us for meta in timed], np.float64) + 1,
-            np.array([meta.rows for meta in timed], np.float64),
+            np.array([meta.home_rows for meta in timed], np.float64),
         )
 
     @cached_property
@@ -137,7 +138,14 @@ def observe_batch(batch: Batch) -> BatchSeen:
         tallies[figure] = tallies[figure] + tally if figure in tallies else tally
     live = _by_store(batch.after.buckets)
     first_live = {store: min(meta.lower_batch for meta in metas) for store, metas in live.items()}
-    return BatchSeen(batch.after.batch, tallies, _keys_seen(batch.report), first_live, _rows_sampled(batch))
+    return BatchSeen(
+        batch.after.batch,
+        tallies,
+        _keys_seen(batch.report),
+        first_live,
+        _rows_sampled(batch),
+        key_groups_seen(batch.report, batch.after.batch),
+    )
 
 
 def _stream_tallies(batch: Batch) -> Iterator[tuple[Figure, Tally]]:
@@ -170,7 +178,7 @@ def _store_tallies(batch: Batch) -> Iterator[tuple[Figure, Tally]]:
         yield Figure(Kind.SELECTION, (count.store, count.selection)), Tally(count.passed_rows, count.rows)
     live_by_stream: dict[str, Tally] = {}
     for store in batch.plan.stores:
-        stored_rows = sum(meta.rows for meta in live.get(store.id, []))
+        stored_rows = sum(meta.home_rows for meta in live.get(store.id, []))
         yield Figure(Kind.STORED_ROWS, (store.id,)), Tally(stored_rows, 1)
         kept_share = _kept_share(batch, store)
         if store.stream in batch.streams and kept_share:
@@ -195,7 +203,7 @@ def _kept_share(batch: Batch, store: StorePlan) -> float:
             came_by_selection[count.selection] += count.rows
     # A selection that failed in some task has not counted the rows there.
     came = max(came_by_selection.values(), default=0)
-    return min(sum(meta.rows for meta in batch.written_by_store.get(store.id, [])) / came, 1.0) if came else 0.0
+    return min(sum(meta.home_rows for meta in batch.written_by_store.get(store.id, [])) / came, 1.0) if came else 0.0
 
 
 def _step_tallies(batch: Batch) -> Iterator[tuple[Figure, Tally]]:
@@ -246,13 +254,13 @@ def _match_tally(batch: Batch, tree: ProbeTree, node: ProbeNode, counts: list[St
     if node.member == 1:
         # Rows with a NULL in their key never probed, but they are rows that do not match.
         probed = sum(count.probe_rows / count.copies for count in counts)
-        wanted *= max(sum(meta.rows for meta in new) / probed, 1.0)
+        wanted *= max(sum(meta.home_rows for meta in new) / probed, 1.0)
     first_batch = min(batch.complete_from[leg.query] for leg in node.legs)
     is_up_to_now = node.step.visibility is Visibility.UP_TO_NOW
     lower_us, upper_us = _loosest_bounds(node)
     if math.isinf(lower_us) and math.isinf(upper_us):
         metas = batch.visible(node.step.target, is_up_to_now=is_up_to_now)
-        return Tally(near, wanted * sum(meta.rows for meta in metas if meta.lower_batch >= first_batch))
+        return Tally(near, wanted * sum(meta.home_rows for meta in metas if meta.lower_batch >= first_batch))
     stored = batch.spread(node.step.target, is_up_to_now=is_up_to_now, first_batch=first_batch)
     new_spread = batch.written_spread_by_store.get(tree.start)
     visible = visible_rows(new_spread, stored, lower_us, upper_us) if new_spread else 0.0

@@ -10,6 +10,7 @@ from typing import Any
 from dovetail.core.errors import SessionError
 from dovetail.engine.scale_units import ScalingSettings
 from dovetail.plan.routing import HASH, RANDOM, Routing
+from dovetail.plan.shipping import Copies, Shipping
 from dovetail.query.durations import DurationError, parse_duration
 from dovetail.stats.catalog import StatsCatalog
 
@@ -19,6 +20,11 @@ KEEPING = ("never", "by cost", "always")
 ROUTINGS = ("auto", "hash", "random", "contrand")
 BICLIQUE = "join_biclique"
 MATRIX = "join_matrix"
+COPY_A_PARTITION = Copies.PARTITION.value
+COPY_A_QUERY = "query"
+COPIES = (*(each.value for each in Copies), COPY_A_QUERY)
+REFERENCES = "references"
+ROWS = "rows"
 LIMITS = {
     "storage_budget": "a number of bytes",
     "max_results_per_batch": "a number of results",
@@ -46,6 +52,10 @@ class EngineOptions:
     `factorize` off: aggregates over joins are computed from their joined rows, where they need not be, too.
     `layout`: every row is stored once («join_biclique»), or in a whole line of cells, to measure what that costs
     («join_matrix», for joins of one pair of streams; partitions are its cells, fixed for a checkpoint's life).
+    `exchange`: what travels between tasks are «references» to rows in shared files; or «rows» themselves go to the
+    partitions that keep them, `copies` of them once to each such partition, or once for each key (partitioning.md).
+    With `copies` «query» nothing is shared: every query has stores, indexes and probes of its own and ships for each of
+    its keys, to measure what sharing saves; it holds for the queries that are created while it is set.
     `elastic`: the number of partitions follows the load (elastic.md), `partitions` is only the first. A partition is
     full when it keeps `max_bytes_per_partition`, or when a batch takes the trigger's whole interval. Its load is over
     `high_load` or under `low_load` for `scale_after` batches in a row: as many partitions as bring it to `target_load`,
@@ -68,6 +78,8 @@ class EngineOptions:
     routing: str = "auto"
     routing_subgroups: int | None = None
     layout: str = BICLIQUE
+    exchange: str = REFERENCES
+    copies: str = COPY_A_PARTITION
     elastic: bool = False
     min_partitions: int = 1
     max_partitions: int | None = None
@@ -118,12 +130,44 @@ class EngineOptions:
                 f"layout is {MATRIX!r}, and routing is {self.routing!r}",
                 hint="a join-matrix has no routing: leave it out",
             )
+        self._check_exchange()
+        self._check_unshared()
         self._check_elastic()
         if self.merge_fanout < 2:
             raise SessionError(f"merge_fanout is {self.merge_fanout}", hint="use 2 or more")
         for name in LIMITS:
             _check_limit(name, getattr(self, name))
         _ = self.idle_timeout_s
+
+    def _check_unshared(self) -> None:
+        """Whatever is planned for all queries together has no place where each is for itself."""
+        shared = {"optimizer": "greedy", "keep_intermediates": "never", "layout": BICLIQUE}
+        for name, value in shared.items():
+            if self.copies == COPY_A_QUERY and getattr(self, name) != value:
+                raise SessionError(
+                    f"copies is {COPY_A_QUERY!r}, and {name} is {getattr(self, name)!r}",
+                    hint=f"use {name}={value!r}, or copies={COPY_A_PARTITION!r}",
+                )
+
+    def _check_exchange(self) -> None:
+        _check_one_of("exchange", self.exchange, (REFERENCES, ROWS))
+        _check_one_of("copies", self.copies, COPIES)
+        if self.exchange == REFERENCES and self.copies == Copies.KEY.value:
+            raise SessionError(
+                f"copies is {self.copies!r}, and exchange is {REFERENCES!r}",
+                hint=f"use exchange={ROWS!r}, or leave copies out: references are not copied",
+            )
+        if self.exchange == ROWS and self.layout == MATRIX:
+            raise SessionError(
+                f"exchange is {ROWS!r}, and layout is {MATRIX!r}",
+                hint=f"use layout={BICLIQUE!r}: a join-matrix keeps rows in cells, whatever their keys",
+            )
+
+    @property
+    def shipping(self) -> Shipping | None:
+        if self.exchange != ROWS:
+            return None
+        return Shipping(Copies.PARTITION if self.copies == COPY_A_PARTITION else Copies.KEY)
 
     def _check_elastic(self) -> None:
         _check_one_of("elastic", self.elastic, (True, False))

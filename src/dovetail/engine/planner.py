@@ -127,14 +127,20 @@ class Planner:
         routings = choose(plan, now, () if running is None else running.routings)
         if running is not None and plan is running.plan and routings == running.routings:
             return state, running
-        plan = replace(plan, epoch=epoch, routings=unusual(plan, routings), matrix=self._matrix(plan))
+        plan = replace(
+            plan,
+            epoch=epoch,
+            routings=unusual(plan, routings),
+            matrix=self._matrix(plan),
+            shipping=self._options.shipping,
+        )
         if running is not None and replace(plan, epoch=running.plan.epoch) == running.plan:
             # Other figures, the same plan: nobody needs to hear of it.
             return state, Planned(running.plan, queries, decisions, stats, orders, (), routings, asked)
-        reasons: tuple[str, ...] = ()
-        if running is not None:
-            because = "" if self.elastic is None else self.elastic.because
-            reasons = (*_differences(running, plan, asked, decisions, routings, because), *self._moved)
+        because = "" if self.elastic is None else self.elastic.because
+        differences = [] if running is None else _differences(running, plan, asked, decisions, routings, because)
+        # What moved is a reason for other trees; a placement or a routing that changes alone has its own.
+        reasons = (*differences, *(() if is_known else self._moved))
         return replace(state, epoch=epoch), Planned(plan, queries, decisions, stats, orders, reasons, routings, asked)
 
     def _placed(self, plan: SharedPlan, stats: StatsCatalog, decisions: Decisions) -> SharedPlan:

@@ -59,6 +59,7 @@ def make_progress(
         "groups": _group_entries(state, plan, report.groups, names),
         "hops": _hop_entries(plan, report.steps, names),
         "work": _work_entry(plan, report.work),
+        "shipped": _shipped_entry(plan, report),
         "statistics": _statistics_entry(streams, stats),
     }
 
@@ -174,6 +175,36 @@ def _work_entry(plan: SharedPlan, work: list[UnitWork]) -> dict[str, Any]:
     amounts = [entry["probedRows"] + entry["pairs"] for entry in partitions]
     mean = sum(amounts) / len(amounts)
     return {"partitions": partitions, "slowestOverMean": max(amounts) / mean if mean else 1.0}
+
+
+def _shipped_entry(plan: SharedPlan, report: TaskReport) -> dict[str, Any]:
+    """Rows that were sent to the partitions that keep them: every copy counts, those too that stay on one machine.
+
+    `inputRows` counts each row once. Bytes are those that Spark's first exchange wrote or, where everything ran in one
+    task, those of the messages.
+    """
+    first = min(report.shuffled, key=lambda each: each.stage, default=None)
+    is_shipped = plan.ships_rows
+    sent_bytes = sum(count.message_bytes for count in report.shipped) if first is None else first.written_bytes
+    by_partition = [0] * plan.placement.partition_count
+    for count in report.shipped:
+        by_partition[count.partition] += count.rows
+    return {
+        "rows": sum(by_partition),
+        "inputRows": sum(count.home_rows for count in report.shipped),
+        "bytes": sent_bytes if is_shipped else 0,
+        "exchangedBytes": sum(each.written_bytes for each in report.shuffled),
+        "rowsByPartition": by_partition,
+        "stores": [
+            {
+                "name": store.id,
+                "rows": sum(count.rows for count in report.shipped if count.store == store.id),
+                "inputRows": sum(count.home_rows for count in report.shipped if count.store == store.id),
+            }
+            for store in plan.stores
+            if plan.ships(store)
+        ],
+    }
 
 
 def _statistics_entry(streams: Mapping[str, Stream], stats: StatsCatalog) -> dict[str, Any]:

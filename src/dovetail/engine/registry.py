@@ -32,7 +32,8 @@ class QueryRecord:
 
     `changed_batch` is the batch with which the newest change of options took effect, `failed_batch` the one in which
     the query failed or broke a limit; `error` says how, and what to do. `complete_from` is the first batch whose rows
-    the query uses itself; `answered_from` counts what its backfill brought.
+    the query uses itself; `answered_from` counts what its backfill brought. `owns_stores`: it began in a session in
+    which every query keeps rows for itself, and goes on like that.
     """
 
     id: str
@@ -48,6 +49,7 @@ class QueryRecord:
     total_rows: int = 0
     options: QueryOptions = field(default_factory=QueryOptions)
     backfill: Backfill | None = None
+    owns_stores: bool = False
 
     @staticmethod
     def accepted(change: Change) -> QueryRecord:

@@ -84,7 +84,7 @@ def older_rows(kept: KeptIntermediate, state: EngineState) -> dict[str, int]:
     """By member stream, the live rows that came before this batch and that the intermediate may join."""
     return {
         stream: sum(
-            meta.rows for meta in state.buckets if meta.store == stream and meta.lower_batch >= kept.complete_from
+            meta.home_rows for meta in state.buckets if meta.store == stream and meta.lower_batch >= kept.complete_from
         )
         for stream in kept.intermediate.streams
     }

@@ -19,7 +19,7 @@ from dovetail.frontend.bind_names import (
 )
 from dovetail.frontend.bind_window import bind_window, window_call
 from dovetail.frontend.output_names import name_of
-from dovetail.frontend.parse_sql import WITHIN_KEY
+from dovetail.frontend.parse_sql import RANGE_KEY, WITHIN_KEY
 from dovetail.frontend.source_text import SourceText
 from dovetail.frontend.unsupported import refuse, refuse_leftovers, refuse_node
 from dovetail.query.expression import Call, Column, Expression, all_of, conjuncts_of, rename_relations
@@ -50,6 +50,9 @@ class RelationBinder:
             hint = "register the rows as a stream and write its name"
             raise refuse("a table function", self.source.where(node), hint)
         refuse_leftovers(node, ("this", "alias"), self.source)
+        if RANGE_KEY in node.meta:
+            hint = "write it in the outermost FROM, or window(ts, size, slide) AS w in a derived table"
+            raise refuse("a window in brackets inside a subquery", self.source.where(node), hint)
         stream = find_stream(node, self.streams, self.source)
         return relation_of_stream(stream, alias_of(node, node.name, self.source))
 

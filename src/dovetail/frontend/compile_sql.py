@@ -24,6 +24,7 @@ from dovetail.frontend.outer_joins import (
     subquery_join,
 )
 from dovetail.frontend.parse_sql import WITHIN_KEY, parse_sql
+from dovetail.frontend.range_windows import spell_out_ranges
 from dovetail.frontend.source_text import SourceText
 from dovetail.frontend.to_join_query import check_relation_count, to_join_query
 from dovetail.frontend.unsupported import refuse, refuse_leftovers
@@ -49,6 +50,7 @@ def compile_sql(text: str, streams: Mapping[str, Stream], *, timezone: str = "UT
     source = SourceText(text)
     select = parse_sql(text)
     refuse_leftovers(select, _SELECT_PARTS, source)
+    spell_out_ranges(select, streams, source)
     return _QueryReader(streams, source, timezone).read(select)
 
 

@@ -6,11 +6,13 @@ Deviations from sqlglot's Spark dialect, each because the default would lose or 
   - CAST is CAST (sqlglot reads Spark's as TRY_CAST, which holds without ANSI mode only);
   - intervals become one number of microseconds;
   - `window` is a name like any other, also right after GROUP BY;
-  - `WITHIN 10 SECONDS` after a relation or at the end of the query is read here and nowhere else.
+  - `WITHIN 10 SECONDS` after a relation or at the end of the query is read here and nowhere else;
+  - so is `[Range 10 seconds, Slide 5 seconds]` after the name of a stream.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from sqlglot import exp
@@ -25,7 +27,17 @@ from dovetail.frontend.unsupported import STATEMENT_HINT, refuse, refuse_stateme
 from dovetail.query.durations import MICROSECONDS_BY_UNIT, DurationError, parse_day_to_second, parse_duration
 
 WITHIN_KEY = "within_us"
+RANGE_KEY = "range_window"
+RANGE_HINT = "write for example FROM a [Range 10 seconds, Slide 5 seconds] AS x"
 WITHIN_TOKEN = TokenType.PREWHERE  # a keyword that Spark lacks, and that no expression or alias swallows
+
+
+@dataclass(frozen=True)
+class RangeWindow:
+    """`[Range r, Slide s]` after the name of a stream."""
+
+    size_us: int
+    slide_us: int
 
 
 class DovetailSpark(Spark):
@@ -67,6 +79,35 @@ class DovetailSpark(Spark):
             if table is not None and self._curr and self._curr.token_type == WITHIN_TOKEN:
                 table.meta[WITHIN_KEY] = self._parse_within()
             return table
+
+        def _parse_table_parts(self, *args: Any, fast: bool = False, **kwargs: Any) -> Any:
+            index = self._index
+            table = super()._parse_table_parts(*args, fast=fast, **kwargs)
+            if table is None or not self._is_range_ahead():
+                return table
+            if fast:  # what follows the name is none of the few things that the fast way knows
+                self._retreat(index)
+                return None
+            table.meta[RANGE_KEY] = self._parse_range_window()
+            return table
+
+        def _is_range_ahead(self) -> bool:
+            is_open = self._curr is not None and self._curr.token_type == TokenType.L_BRACKET
+            return bool(is_open and self._next and self._next.text.upper() == "RANGE")
+
+        def _parse_range_window(self) -> RangeWindow:
+            start = self._curr.start
+            self._advance(2)
+            size_us = self._parse_duration_us()
+            slide_us = None
+            if self._match(TokenType.COMMA) and self._match_text_seq("SLIDE"):
+                slide_us = self._parse_duration_us()
+            if slide_us is None or not self._match(TokenType.R_BRACKET):
+                where = SourceText(self.sql).where(start)
+                raise SqlSyntaxError(
+                    "a window in brackets that is not [Range r, Slide s]", where=where, hint=RANGE_HINT
+                )
+            return RangeWindow(size_us, slide_us)
 
         def _parse_statement(self) -> Any:
             statement = super()._parse_statement()

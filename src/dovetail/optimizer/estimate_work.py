@@ -48,17 +48,21 @@ class IndexWork:
         """The slowest partition's work over the mean."""
         count = placement.partition_count
         members = [routing.members_with(partition, count) for partition in range(count)]
-        load = np.zeros(count)
+        load = np.full(count, sum(self.by_code[code].work for code in self._split(routing)) / count)
         owners = np.array(placement.partition_by_group)
-        work_by_group = np.repeat(self.by_group, len(owners) // len(self.by_group)) * len(self.by_group) / len(owners)
-        for code, each in self.by_code.items():
-            if code in routing.split_codes:
-                load += each.work / count
-            else:
-                work_by_group[_group_of(code, len(owners))] += each.work
-        for owner, work in enumerate(np.bincount(owners, work_by_group, count)):
+        for owner, work in enumerate(np.bincount(owners, self.by_key_group(routing, len(owners)), count)):
             load[list(members[owner])] += work / len(members[owner])
         return float(load.max() / load.mean()) if load.any() else 1.0
+
+    def by_key_group(self, routing: Routing, group_count: int) -> F64:
+        """The work that lies where its key group does, not that of split codes."""
+        found = np.repeat(self.by_group, group_count // len(self.by_group)) * len(self.by_group) / group_count
+        for code in self.by_code.keys() - self._split(routing):
+            found[_group_of(code, group_count)] += self.by_code[code].work
+        return found
+
+    def _split(self, routing: Routing) -> set[int]:
+        return self.by_code.keys() & routing.split_codes
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from dovetail.plan.lone_rows import LoneRows, MatchedRows
 from dovetail.plan.placement import Placement, Placements, use_of
 from dovetail.plan.probe_tree import Leg, ProbeNode, ProbeTree
 from dovetail.plan.routing import DEALT, HASH, RANDOM, Routing, Routings
+from dovetail.plan.shipping import Shipping
 from dovetail.plan.store_plan import IndexPlan, StorePlan
 from dovetail.query.expression import TRUE
 
@@ -45,6 +46,7 @@ class SharedPlan:
     lone_rows: tuple[LoneRows, ...] = ()
     matched_rows: tuple[MatchedRows, ...] = ()
     groups: tuple[GroupPlan, ...] = ()
+    shipping: Shipping | None = None
 
     def __post_init__(self) -> None:
         ids = {store.id for store in self.stores}
@@ -83,6 +85,15 @@ class SharedPlan:
     @cached_property
     def _routing_by_index(self) -> dict[tuple[str, str], Routing]:
         return {(store, index): routing for store, index, routing in self.routings}
+
+    def ships(self, store: StorePlan) -> bool:
+        """Whether rows of the store travel to the partitions that keep them; else they stay where they were read."""
+        return self.shipping is not None and bool(self.shipping.parcels(store))
+
+    @property
+    def ships_rows(self) -> bool:
+        """Whether there is a stage between the source and the first hop that keeps what was shipped."""
+        return any(self.ships(store) for store in self.stores)
 
     @property
     def hop_count(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,7 @@ import pyarrow as pa
 from dovetail.kernels.evaluate import evaluate
 from dovetail.kernels.hash_keys import hash_keys
 from dovetail.kernels.order_values import order_values
+from dovetail.kernels.select_rows import Mask
 from dovetail.kernels.sort_codes import sort_by_code_and_order, sort_codes
 from dovetail.plan.store_plan import EVENT_TIME, ROW, IndexPlan
 from dovetail.query.expression import Column, Expression
@@ -20,20 +22,45 @@ from dovetail.store.bucket_file import BucketIndex
 ColumnOf = Callable[[Column], pa.Array]
 
 
+@dataclass(frozen=True)
+class RowKeys:
+    """By row the code of its key and, of an index with an order, its order value.
+
+    `valid_mask` tells the rows without a NULL in either; None: all.
+    """
+
+    codes: npt.NDArray[np.uint64]
+    valid_mask: Mask | None
+    orders: npt.NDArray[np.int64] | None = None
+
+
+def row_keys(index: IndexPlan, column_of: ColumnOf, length: int, timezone: str, event_time: str | None) -> RowKeys:
+    codes, valid_mask = _codes(index, column_of, length, timezone)
+    if index.order is None:
+        return RowKeys(codes, valid_mask)
+    found = order_values(order_column(index.order, column_of, length, timezone, event_time))
+    if found.valid_mask is not None:
+        valid_mask = found.valid_mask if valid_mask is None else valid_mask & found.valid_mask
+    return RowKeys(codes, valid_mask, found.values)
+
+
 def build_index(
     index: IndexPlan, column_of: ColumnOf, length: int, timezone: str, event_time: str | None
 ) -> BucketIndex:
     """Rows by ascending code of their key, then by their order; rows with a NULL in either are left out."""
-    codes, valid_mask = _codes(index, column_of, length, timezone)
-    if index.order is None:
-        return _by_code(codes, valid_mask)
-    found = order_values(order_column(index.order, column_of, length, timezone, event_time))
-    if found.valid_mask is not None:
-        valid_mask = found.valid_mask if valid_mask is None else valid_mask & found.valid_mask
-    rows = np.arange(length) if valid_mask is None else np.flatnonzero(valid_mask)
-    orders = found.values[rows]
-    order = sort_by_code_and_order(codes[rows], orders)
-    return BucketIndex(codes[rows][order], rows[order].astype(np.uint32), orders[order])
+    keys = row_keys(index, column_of, length, timezone, event_time)
+    if keys.orders is None:
+        return _by_code(keys.codes, keys.valid_mask)
+    rows = np.arange(length) if keys.valid_mask is None else np.flatnonzero(keys.valid_mask)
+    orders = keys.orders[rows]
+    order = sort_by_code_and_order(keys.codes[rows], orders)
+    return BucketIndex(keys.codes[rows][order], rows[order].astype(np.uint32), orders[order])
+
+
+def with_null_key(index: IndexPlan, column_of: ColumnOf, length: int, timezone: str) -> Mask:
+    """The rows that have a NULL in their key, and so no partner."""
+    _, valid_mask = _codes(index, column_of, length, timezone)
+    return np.zeros(length, np.bool_) if valid_mask is None else ~valid_mask
 
 
 def order_column(
@@ -49,14 +76,14 @@ def order_column(
 
 def _codes(
     index: IndexPlan, column_of: ColumnOf, length: int, timezone: str
-) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_] | None]:
+) -> tuple[npt.NDArray[np.uint64], Mask | None]:
     if not index.keys:
         return np.zeros(length, np.uint64), None
     keys = hash_keys([evaluate(key, column_of, length, timezone=timezone) for key in index.keys])
     return keys.codes, keys.valid_mask
 
 
-def _by_code(codes: npt.NDArray[np.uint64], valid_mask: npt.NDArray[np.bool_] | None) -> BucketIndex:
+def _by_code(codes: npt.NDArray[np.uint64], valid_mask: Mask | None) -> BucketIndex:
     if valid_mask is None:
         codes, order = sort_codes(codes)
         return BucketIndex(codes, order.astype(np.uint32))

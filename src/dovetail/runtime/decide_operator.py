@@ -225,7 +225,8 @@ class DecideOperator:
                     times.append(entries.times(snapshot.event_time)[idx])
                 own_mask[entries.rows] = False
             if ordinal >= snapshot.current_from:
-                rows = np.flatnonzero(own_mask)
+                home_rows = snapshot.metas[ordinal].home_rows
+                rows = snapshot.with_null_key(ordinal, index, np.flatnonzero(own_mask[:home_rows]))
                 keyless_refs.append(make_refs(ordinal, rows))
                 keyless_bits.append(row_bits[:, rows])
         order = np.argsort(np.concatenate(codes), kind="stable")

@@ -32,7 +32,7 @@ def emit_rows(
     partitions = task.plan.placement.partition_count
     all_places = probe.selection_bits(tree.start, legs).place
     for ordinal in range(snapshot.current_from, len(snapshot.metas)):
-        length = snapshot.metas[ordinal].rows
+        length = snapshot.metas[ordinal].home_rows
         rows = np.arange(length * partition // partitions, length * (partition + 1) // partitions)
         words = [word[rows] for word in snapshot.words(ordinal)]
         bits = bits_of_rows(all_places[:, ordinal].tolist(), words.__getitem__, len(rows))

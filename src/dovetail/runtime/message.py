@@ -13,6 +13,8 @@ class Kind(IntEnum):
     STORED = 3  # meta of a bucket of an intermediate: for the driver, as nobody probes it before the next batch
     GROUPS = 4  # partial groups of an aggregation for the partition of the groups; the last hop takes them
     TIMES = 5  # how far streams are in event time after this batch: for whoever decides rows or closes windows
+    ROWS = 6  # rows of a store for the partition that keeps them; only where rows are shipped
+    FAILED = 7  # selections and keys of a store that failed on rows of one source task: for all that keep its rows
 
 
 @dataclass(frozen=True)

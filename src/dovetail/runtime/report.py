@@ -108,6 +108,20 @@ def count_keys(store: str, index: str, codes: npt.NDArray[np.uint64], group_coun
 
 
 @dataclass
+class KeyGroups:
+    """Some of the `rows` stored for a store, with a key group for each of its uses (-1: the use does not place it).
+
+    `groups` are 16-bit integers by use and row, in base 64.
+    """
+
+    store: str
+    rows: int
+    sampled_rows: int
+    uses: list[str]
+    groups: str
+
+
+@dataclass
 class StepCount:
     """`node` was probed by `probe_rows` rows (or partial results) and found `matched_rows`.
 
@@ -156,6 +170,26 @@ class GroupCount:
 
 
 @dataclass
+class ShippedCount:
+    """What a partition was sent of a store's rows: `home_rows` of these `rows` are at home there."""
+
+    store: str
+    partition: int
+    rows: int = 0
+    home_rows: int = 0
+    message_bytes: int = 0
+
+
+@dataclass
+class Shuffled:
+    """What one exchange of Spark wrote, by its own metrics."""
+
+    stage: int
+    records: int
+    written_bytes: int
+
+
+@dataclass
 class QueryFailure:
     """The query's answers of this batch are void; it is quarantined with this error."""
 
@@ -174,12 +208,15 @@ _PLAIN_LISTS = (
     "selections",
     "query_sets",
     "keys",
+    "key_groups",
     "steps",
     "work",
     "samples",
     "results",
     "failures",
     "groups",
+    "shipped",
+    "shuffled",
 )
 
 
@@ -195,6 +232,7 @@ class TaskReport:
     selections: list[SelectionCount] = field(default_factory=list)
     query_sets: list[QuerySets] = field(default_factory=list)
     keys: list[KeyCount] = field(default_factory=list)
+    key_groups: list[KeyGroups] = field(default_factory=list)
     steps: list[StepCount] = field(default_factory=list)
     work: list[UnitWork] = field(default_factory=list)
     samples: list[MatchSample] = field(default_factory=list)
@@ -202,6 +240,8 @@ class TaskReport:
     failures: list[QueryFailure] = field(default_factory=list)
     merges: list[MergedBuckets] = field(default_factory=list)
     groups: list[GroupCount] = field(default_factory=list)
+    shipped: list[ShippedCount] = field(default_factory=list)
+    shuffled: list[Shuffled] = field(default_factory=list)
     seconds_by_part: dict[str, float] = field(default_factory=dict)
     found: dict[str, Found] = field(default_factory=dict)
     void_queries: set[str] = field(default_factory=set, compare=False)
@@ -247,6 +287,7 @@ class TaskReport:
             selections=[SelectionCount(**entry) for entry in record["selections"]],
             query_sets=[QuerySets(**entry) for entry in record["query_sets"]],
             keys=[KeyCount(**entry) for entry in record["keys"]],
+            key_groups=[KeyGroups(**entry) for entry in record["key_groups"]],
             steps=[StepCount(**entry) for entry in record["steps"]],
             work=[UnitWork(**entry) for entry in record["work"]],
             samples=[MatchSample(**entry) for entry in record["samples"]],
@@ -257,6 +298,8 @@ class TaskReport:
                 for entry in record["merges"]
             ],
             groups=[GroupCount(**entry) for entry in record["groups"]],
+            shipped=[ShippedCount(**entry) for entry in record["shipped"]],
+            shuffled=[Shuffled(**entry) for entry in record["shuffled"]],
             seconds_by_part=record["seconds_by_part"],
             found={query: Found(*counts) for query, counts in record["found"].items()},
         )

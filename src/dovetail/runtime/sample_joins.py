@@ -49,5 +49,5 @@ def _buckets(snapshot: StoreSnapshot, index: IndexPlan, *, is_timed: bool) -> li
         if needed <= set(meta.columns):
             entries = snapshot.entries(ordinal, index, _ALL_ENTRIES)
             times = snapshot.bucket_times(ordinal) if is_timed else None
-            found.append(IndexEntries(entries.codes, entries.rows, times, meta.rows))
+            found.append(IndexEntries(entries.codes, entries.rows, times, meta.home_rows))
     return found

@@ -27,7 +27,7 @@ from dovetail.kernels.select_rows import Mask, any_of
 from dovetail.plan.store_plan import EVENT_TIME, IndexPlan, StorePlan
 from dovetail.query.expression import TRUE, Call, Column, Expression, columns_of
 from dovetail.query.join_query import PRESENT
-from dovetail.runtime.build_index import build_index, order_column
+from dovetail.runtime.build_index import build_index, order_column, with_null_key
 from dovetail.runtime.foldable_rows import FoldableRows
 from dovetail.runtime.route_entries import EntryChoice, RunEntries
 from dovetail.store.bucket_file import Bucket, BucketIndex, BucketMeta
@@ -57,11 +57,12 @@ class MappedBucket:
         self._entry_values: dict[tuple[str, Expression], EntryValues] = {}
 
     def index(self, index: IndexPlan, timezone: str, event_time: str | None) -> BucketIndex:
-        """The bucket's index; one that the bucket was written without is built once."""
+        """The bucket's index; one that the bucket was written without is built once, of the rows at home."""
         found = self.file.index(index.id) or self._built_indexes.get(index.id)
         if found is None:
+            length = self.meta.home_rows
             found = build_index(
-                index, lambda column: self.file.column(column.name), self.meta.rows, timezone, event_time
+                index, lambda column: self.file.column(column.name).slice(0, length), length, timezone, event_time
             )
             self._built_indexes[index.id] = found
         return found
@@ -279,6 +280,10 @@ class StoreSnapshot:
     def bucket_column(self, ordinal: int, rows: npt.NDArray[Any]) -> Callable[[Column], pa.Array]:
         """Columns of some rows of one bucket."""
         return lambda column: self._buckets[ordinal].values(column, rows, self._timezone)
+
+    def with_null_key(self, ordinal: int, index: IndexPlan, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Those of some rows of one bucket that have a NULL in their key."""
+        return rows[with_null_key(index, self.bucket_column(ordinal, rows), len(rows), self._timezone)]
 
     def entry_values(self, ordinal: int, index: IndexPlan, entries: Entries, expression: Expression) -> EntryValues:
         """Order values of an expression over `row` (or of `EVENT_TIME`), in the order of these entries."""

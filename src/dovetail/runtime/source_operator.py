@@ -2,7 +2,8 @@
 
 For every store of every stream: drop late rows (counted), expand windows, decide all selections at once (A4),
 drop rows that nobody wants, index the rest, write one file. Each tuple is stored once, here (B1); what later
-travels between tasks are references to it (A2).
+travels between tasks are references to it (A2). Or, where the plan ships rows, send the rest to the partitions
+that keep it.
 """
 
 from __future__ import annotations
@@ -20,8 +21,11 @@ from dovetail.plan.store_plan import StorePlan
 from dovetail.query.join_query import WINDOW_END, WINDOW_START
 from dovetail.query.stream import Stream
 from dovetail.runtime.batch_task import BATCH, BatchTask
+from dovetail.runtime.decide_rows import RowDecider
 from dovetail.runtime.message import Kind, Message
-from dovetail.runtime.report import StreamCount, TaskReport, newest_times
+from dovetail.runtime.report import STATISTICS, StreamCount, TaskReport, newest_times
+from dovetail.runtime.sample_key_groups import sample_key_groups
+from dovetail.runtime.ship_rows import RowShipper
 from dovetail.runtime.store_writer import PIECES_PER_SPLIT, StoreWriter
 from dovetail.store.bucket_file import BucketMeta, times_of
 
@@ -40,9 +44,9 @@ def run_source(task: BatchTask, split: int, rows: Iterable[StreamRows]) -> Itera
             waiting.setdefault(name, []).append(batch)
             waiting_bytes += batch.nbytes
         if waiting_bytes >= task.piece_bytes:
-            source.take(waiting)
+            yield from source.take(waiting)
             waiting, waiting_bytes = {}, 0
-    source.take(waiting)
+    yield from source.take(waiting)
     taken_s = source.report.seconds_by_part["source"]
     source.report.seconds_by_part["receive"] = time.perf_counter() - began - taken_s
     for meta in source.written:
@@ -64,21 +68,24 @@ class _Source:
         self._late_before_us = dict(task.late_before_us)
         self.report = TaskReport()
         self._writer = StoreWriter(task, self.report)
+        self._decider = RowDecider(task, self.report)
+        self._shipper = RowShipper(task, self._decider)
 
     @property
     def written(self) -> list[BucketMeta]:
         return self._writer.written
 
-    def take(self, batches_by_stream: dict[str, list[pa.RecordBatch]]) -> None:
-        began = time.perf_counter()
-        for stream in self._task.streams:
-            if stream.name in batches_by_stream:
-                self._take_stream(stream, batches_by_stream[stream.name])
+    def take(self, batches_by_stream: dict[str, list[pa.RecordBatch]]) -> list[Message]:
+        """Keep the rows, or else what must be sent of them."""
+        sent: list[Message] = []
+        with self.report.timed("source"):
+            for stream in self._task.streams:
+                if stream.name in batches_by_stream:
+                    sent += self._take_stream(stream, batches_by_stream[stream.name])
         self._pieces += 1
-        seconds = self.report.seconds_by_part
-        seconds["source"] = seconds.get("source", 0.0) + time.perf_counter() - began
+        return sent
 
-    def _take_stream(self, stream: Stream, batches: list[pa.RecordBatch]) -> None:
+    def _take_stream(self, stream: Stream, batches: list[pa.RecordBatch]) -> Iterator[Message]:
         table = pa.Table.from_batches(batches)
         count = StreamCount(stream.name, table.num_rows, 0, None)
         self.report.streams.append(count)
@@ -89,12 +96,21 @@ class _Source:
             columns, times = self._drop_late(stream, columns, times, count)
         for store in self._task.plan.stores:
             if store.stream == stream.name:
-                self._store(store, columns, times)
+                yield from self._store(store, columns, times)
 
-    def _store(self, store: StorePlan, columns: dict[str, pa.Array], times: npt.NDArray[np.int64] | None) -> None:
+    def _store(
+        self, store: StorePlan, columns: dict[str, pa.Array], times: npt.NDArray[np.int64] | None
+    ) -> Iterator[Message]:
         if store.hop_window is not None:
             columns, times = _expanded(store, columns)
-        self._writer.write(store, columns, times, self._first_split + self._pieces)
+        split = self._first_split + self._pieces
+        if self._task.plan.ships(store):
+            rows = self._decider.decide(store, columns, times)
+            with self.report.timed(STATISTICS):
+                self.report.key_groups += sample_key_groups(self._task, self._decider, store, rows)
+            yield from self._shipper.ship(store, rows, split)
+        else:
+            self._writer.write(store, columns, times, split)
 
     def _drop_late(
         self, stream: Stream, columns: dict[str, pa.Array], times: npt.NDArray[np.int64], count: StreamCount

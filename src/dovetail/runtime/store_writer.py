@@ -1,9 +1,9 @@
-"""Rows become a bucket: all selections decided at once (A4), rows that nobody wants dropped, the rest indexed."""
+"""Rows become a bucket: what somebody wants of them is indexed and written."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
@@ -11,16 +11,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dovetail.core.errors import EvaluationError
-from dovetail.kernels.evaluate import evaluate_mask
-from dovetail.kernels.select_rows import Mask, any_of, pack_masks
-from dovetail.plan.affected_queries import queries_of_index, queries_of_selection, selections_of_queries
-from dovetail.plan.fill import filled_by
+from dovetail.kernels.select_rows import pack_masks
 from dovetail.plan.store_plan import IndexPlan, StorePlan
-from dovetail.query.expression import TRUE
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.build_index import build_index
-from dovetail.runtime.report import STATISTICS, SelectionCount, TaskReport, count_keys, sample_query_sets
+from dovetail.runtime.decide_rows import RowDecider, StoreRows
+from dovetail.runtime.report import STATISTICS, TaskReport, count_keys
+from dovetail.runtime.sample_key_groups import sample_key_groups
 from dovetail.store.bucket_file import BucketContent, BucketIndex, BucketMeta, MatrixCell, write_bucket
 from dovetail.store.layout import bucket_file
 
@@ -34,6 +31,7 @@ class StoreWriter:
     def __init__(self, task: BatchTask, report: TaskReport) -> None:
         self._task = task
         self.report = report
+        self._decider = RowDecider(task, report)
         self.written: list[BucketMeta] = []
 
     def write(
@@ -46,27 +44,43 @@ class StoreWriter:
         is_counted: bool = True,
     ) -> None:
         """`is_counted` is False for rows that are older than the batch: statistics speak of new ones."""
-        length = len(next(iter(columns.values())))
-        masks = self._selection_masks(store, columns, length, set() if is_counted else {filled_by(store.id)})
+        rows = self._decider.decide(store, columns, times, is_counted=is_counted)
         if is_counted:
             with self.report.timed(STATISTICS):
-                self.report.selections += [
-                    SelectionCount(store.id, selection, length, int(np.count_nonzero(mask)))
-                    for selection, mask in masks.items()
-                ]
-                self.report.query_sets += sample_query_sets(store, masks, length)
-        rows = _Rows(columns, masks, times, length)
-        if not store.keeps_all:
-            wanted = any_of(list(masks.values()), length)
-            if not wanted.all():
-                rows = rows.where(wanted)
+                self.report.key_groups += sample_key_groups(self._task, self._decider, store, rows)
         for line, cells in self._lines(store, rows, split):
             if line.length:
-                self._write_rows(store, line, split, cells, is_counted=is_counted)
+                content = BucketContent(
+                    columns={name: line.columns[name] for name in store.columns},
+                    selection_words=pack_masks(list(line.masks.values()), line.length),
+                    indexes=self._indexes(store, line),
+                    times=line.times,
+                    rows=line.length,
+                )
+                self.write_content(store, content, tuple(line.masks), split, cells, is_counted=is_counted)
+
+    def write_content(
+        self,
+        store: StorePlan,
+        content: BucketContent,
+        selections: tuple[str, ...],
+        split: int,
+        cells: tuple[MatrixCell | None, ...] = (None,),
+        *,
+        is_counted: bool = True,
+    ) -> None:
+        """One bucket, or in a join-matrix one for each of the cells."""
+        if is_counted:
+            group_count = self._task.plan.placement.group_count
+            with self.report.timed(STATISTICS):
+                self.report.keys += [
+                    count_keys(store.id, name, index.codes, group_count) for name, index in content.indexes.items()
+                ]
+        self.written += [self._write(store, content, selections, split, cell) for cell in cells]
 
     def _lines(
-        self, store: StorePlan, rows: _Rows, split: int
-    ) -> Iterator[tuple[_Rows, tuple[MatrixCell | None, ...]]]:
+        self, store: StorePlan, rows: StoreRows, split: int
+    ) -> Iterator[tuple[StoreRows, tuple[MatrixCell | None, ...]]]:
         """All rows for one bucket, which lies anywhere; or in a join-matrix those of each line, for all its cells."""
         matrix = self._task.plan.matrix
         if matrix is None:
@@ -80,65 +94,19 @@ class StoreWriter:
             total = matrix.cell_count
             yield rows.where(lines == line), tuple(MatrixCell(cell, total, copy) for copy, cell in enumerate(cells))
 
-    def _write_rows(
-        self, store: StorePlan, rows: _Rows, split: int, cells: tuple[MatrixCell | None, ...], *, is_counted: bool
-    ) -> None:
-        indexes = self._indexes(store, rows)
-        if is_counted:
-            group_count = self._task.plan.placement.group_count
-            with self.report.timed(STATISTICS):
-                self.report.keys += [count_keys(store.id, name, ix.codes, group_count) for name, ix in indexes.items()]
-        content = BucketContent(
-            columns={name: rows.columns[name] for name in store.columns},
-            selection_words=pack_masks(list(rows.masks.values()), rows.length),
-            indexes=indexes,
-            times=rows.times,
-            rows=rows.length,
-        )
-        self.written += [self._write(store, content, tuple(rows.masks), split, cell) for cell in cells]
-
-    def _selection_masks(
-        self, store: StorePlan, columns: dict[str, pa.Array], length: int, writers: set[str]
-    ) -> dict[str, Mask]:
-        """By selection; one that fails is left out, so that nobody takes its rows for refused ones later."""
-        masks = {}
-        for selection in store.tested_selections:
-            try:
-                masks[str(selection)] = evaluate_mask(
-                    selection, lambda column: columns[column.name], length, timezone=self._task.timezone
-                )
-            except EvaluationError as error:
-                self.report.fail(queries_of_selection(self._task.plan, store.id, selection) | writers, error)
-        return masks
-
-    def _indexes(self, store: StorePlan, rows: _Rows) -> dict[str, BucketIndex]:
-        indexes = {}
+    def _indexes(self, store: StorePlan, rows: StoreRows) -> dict[str, BucketIndex]:
+        """Those that fail are left out."""
+        found = {}
         for index in store.indexes:
-            try:
-                indexes[index.id] = build_index(
-                    index, lambda c: rows.columns[c.name], rows.length, self._task.timezone, store.event_time
-                )
-            except EvaluationError:
-                guarded = self._guarded_index(store, index, rows)
-                if guarded is not None:
-                    indexes[index.id] = guarded
-        return indexes
+            made = self._decider.guarded(store, index, rows, partial(self._index, store, index))
+            if made is not None:
+                built, wanted = made
+                found[index.id] = built if wanted is None else built.moved(np.flatnonzero(wanted))
+        return found
 
-    def _guarded_index(self, store: StorePlan, index: IndexPlan, rows: _Rows) -> BucketIndex | None:
-        """Only the rows that some query with this key wants: its selection may guard the key from failing."""
-        queries = queries_of_index(self._task.plan, store.id, index)
-        selections = selections_of_queries(self._task.plan, store.id, queries)
-        guards = [rows.masks[str(selection)] for selection in selections if str(selection) in rows.masks]
-        wanted = np.ones(rows.length, np.bool_) if TRUE in selections else any_of(guards, rows.length)
-        kept = rows.where(wanted)
-        try:
-            found = build_index(
-                index, lambda c: kept.columns[c.name], kept.length, self._task.timezone, store.event_time
-            )
-        except EvaluationError as error:
-            self.report.fail(queries, error)
-            return None
-        return BucketIndex(found.codes, np.flatnonzero(wanted)[found.rows].astype(np.uint32), found.orders)
+    def _index(self, store: StorePlan, index: IndexPlan, rows: StoreRows) -> BucketIndex:
+        timezone = self._task.timezone
+        return build_index(index, lambda c: rows.columns[c.name], rows.length, timezone, store.event_time)
 
     def _write(
         self,
@@ -161,23 +129,4 @@ class StoreWriter:
             selections=selections,
             keeps_all=store.keeps_all,
             cell=cell,
-        )
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """Rows of a store, with what each selection says of them; `times` of None: without event time."""
-
-    columns: dict[str, pa.Array]
-    masks: dict[str, Mask]
-    times: npt.NDArray[np.int64] | None
-    length: int
-
-    def where(self, wanted: Mask) -> _Rows:
-        keep = pa.array(wanted)
-        return _Rows(
-            {name: column.filter(keep) for name, column in self.columns.items()},
-            {name: mask[wanted] for name, mask in self.masks.items()},
-            None if self.times is None else self.times[wanted],
-            int(wanted.sum()),
         )

@@ -9,6 +9,7 @@ from typing import Any
 
 from dovetail.stats.estimate import Estimate
 from dovetail.stats.figure import Figure, Kind, Tally
+from dovetail.stats.key_group_sample import KeyGroupSample, KeyGroupsSeen
 from dovetail.stats.key_stats import KeysSeen, KeyStats
 from dovetail.stats.selection_sample import RowsSampled, SelectionSample
 
@@ -27,7 +28,7 @@ IndexName = tuple[str, str]
 class BatchSeen:
     """What one batch adds. `first_live_batch` is by store: the oldest batch of which it still holds rows.
 
-    So are `rows_sampled`.
+    So are `rows_sampled` and `key_groups`.
     """
 
     batch: int
@@ -35,6 +36,7 @@ class BatchSeen:
     keys: Mapping[IndexName, KeysSeen] = field(default_factory=dict)
     first_live_batch: Mapping[str, int] = field(default_factory=dict)
     rows_sampled: Mapping[str, RowsSampled] = field(default_factory=dict)
+    key_groups: Mapping[str, KeyGroupsSeen] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,7 @@ class ObservedStats:
     first_live_batch: Mapping[str, int] = field(default_factory=dict)
     last_batch_by_name: Mapping[Figure | IndexName | str, int] = field(default_factory=dict)
     samples: Mapping[str, SelectionSample] = field(default_factory=dict)
+    key_groups: Mapping[str, KeyGroupSample] = field(default_factory=dict)
 
     def folded(self, seen: BatchSeen) -> ObservedStats:
         tallies, keys, last = dict(self.tallies), dict(self.keys), dict(self.last_batch_by_name)
@@ -60,6 +63,10 @@ class ObservedStats:
         for store, rows in seen.rows_sampled.items():
             samples[store] = samples.get(store, SelectionSample()).folded(rows)
             last[store] = seen.batch
+        key_groups = dict(self.key_groups)
+        for store, groups in seen.key_groups.items():
+            key_groups[store] = key_groups.get(store, KeyGroupSample()).folded(groups)
+            last[store] = seen.batch
         recent = {name: batch for name, batch in last.items() if batch > seen.batch - FORGET_AFTER_BATCHES}
         return ObservedStats(
             {figure: tally for figure, tally in tallies.items() if figure in recent},
@@ -67,6 +74,7 @@ class ObservedStats:
             dict(seen.first_live_batch),
             recent,
             {store: sample for store, sample in samples.items() if store in recent},
+            {store: sample for store, sample in key_groups.items() if store in recent},
         )
 
     def to_json(self) -> list[list[Any]]:

@@ -30,6 +30,8 @@ class UnitCosts:
     `node`     probe node, bucket and task, however few rows there are
     `message`  piece of partial results that goes to a next hop, however small
     `file`     file of answers or bucket of an intermediate, however small
+    `sent`     byte of a row that is sent to a partition which keeps it: packed, handed to Spark and back, unpacked,
+               written; about half of it by the sender
     `byte`     byte that is kept during one batch; stored files are mapped, not read, so this is 0 unless a user has a
                price for room
     """
@@ -45,6 +47,7 @@ class UnitCosts:
     node: float
     message: float
     file: float
+    sent: float = 1.0e-8
     byte: float = 0.0
 
     def __post_init__(self) -> None:

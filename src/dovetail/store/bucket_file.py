@@ -9,14 +9,18 @@ One record batch holds, for `rows` rows in order of arrival,
 Rows whose key or order is NULL are not indexed; the arrays are then padded at the end and `BucketMeta.indexes` says
 how many entries count. A file is written once under a name of its attempt, becomes real when a manifest
 names it, and is read by memory map: a task touches only the key groups it was given.
+
+Where rows are shipped (`plan/shipping.py`) a row may lie in several buckets of its batch. One of them is its home, and
+home rows come first. An index of the file has the rows that were sent there for its key, so that over all buckets of
+the batch it has each row once; whatever is not read through one looks at home rows only.
 """
 
 from __future__ import annotations
 
 import sys
 import zlib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,6 +35,9 @@ from dovetail.kernels.match_pairs import NULL_TIME
 U64 = npt.NDArray[np.uint64]
 U32 = npt.NDArray[np.uint32]
 I64 = npt.NDArray[np.int64]
+
+FAILED = ""
+"""Stands for the name of what does not count; nothing has it."""
 
 _RESTORE_HINT = "restore the file from a backup of the checkpoint, or start anew with an empty checkpoint folder"
 
@@ -48,6 +55,9 @@ class BucketMeta:
     """What a manifest says of a bucket file. Batches are [lower_batch, upper_batch], both included.
 
     `cell`: in a join-matrix, the one that holds the bucket and alone reads it.
+    The last `copied_rows` of the rows are at home in other buckets of the batch.
+    An index or selection that is called `FAILED` does not count: it failed on rows of another bucket of the batch, and
+    all must tell the same.
     """
 
     store: str
@@ -66,6 +76,7 @@ class BucketMeta:
     keeps_all: bool
     indexes: tuple[tuple[str, int], ...]
     cell: MatrixCell | None = None
+    copied_rows: int = 0
 
     def to_json(self) -> dict[str, Any]:
         return dict(vars(self))
@@ -80,6 +91,19 @@ class BucketMeta:
         if fields.get("cell") is not None:
             fields["cell"] = MatrixCell(*fields["cell"])
         return BucketMeta(**fields)
+
+    @property
+    def home_rows(self) -> int:
+        """How many rows, the first ones, are at home here: over all buckets each row once."""
+        return self.rows - self.copied_rows
+
+    def without(self, selections: Collection[str], indexes: Collection[str]) -> BucketMeta:
+        """The same file, in which some selections and indexes do not count."""
+        return replace(
+            self,
+            selections=tuple(FAILED if name in selections else name for name in self.selections),
+            indexes=tuple((FAILED if name in indexes else name, count) for name, count in self.indexes),
+        )
 
     @property
     def place(self) -> tuple[str, int, int]:
@@ -105,6 +129,10 @@ class BucketIndex:
     rows: U32
     orders: I64 | None = None
 
+    def moved(self, places: npt.NDArray[np.int64]) -> BucketIndex:
+        """The same index where row i lies at `places[i]`."""
+        return BucketIndex(self.codes, places[self.rows].astype(np.uint32), self.orders)
+
 
 @dataclass(frozen=True)
 class BucketContent:
@@ -115,6 +143,7 @@ class BucketContent:
     indexes: Mapping[str, BucketIndex]
     times: npt.NDArray[np.int64] | None
     rows: int
+    copied_rows: int = 0
 
 
 def write_bucket(root: Path, content: BucketContent, **described: Any) -> BucketMeta:
@@ -139,6 +168,7 @@ def write_bucket(root: Path, content: BucketContent, **described: Any) -> Bucket
     min_time_us, max_time_us = time_range(content.times)
     return BucketMeta(
         rows=content.rows,
+        copied_rows=content.copied_rows,
         size_bytes=sink.size_bytes,
         checksum=sink.checksum,
         min_time_us=min_time_us,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dovetail.core.errors import CheckpointVersionMismatch, SessionError
 
-LAYOUT_VERSION = 6
+LAYOUT_VERSION = 7
 BACKFILLS = "backfill"
 _VERSION_FILE = "dovetail.json"
 

@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 from dovetail.frontend.compile_sql import compile_sql
 from dovetail.query.join_kind import JoinKind
@@ -86,13 +87,13 @@ def _far_row(stream: StreamCase, place: int) -> Row:
     return tuple(time if name == stream.event_time else None for name, _ in stream.columns)
 
 
-def check_every_batch(case: EngineCase) -> int:
+def check_every_batch(case: EngineCase, **options: Any) -> int:
     """Raise CaseFailed unless every batch answers exactly what it must; how many lone or matched rows there were."""
     kept = keep_rows_in_time(case)
     oracle, duckdb = OuterOracle(case, kept), DuckDbOracle(case, kept)
     told = 0
     with tempfile.TemporaryDirectory(prefix="dovetail-case-", dir=scratch_dir()) as folder:
-        session = run_outer_case(case, folder)
+        session = run_outer_case(case, folder, **options)
         try:
             for query in case.queries:
                 told += _check_query(session, case, query, oracle, duckdb)
@@ -101,8 +102,8 @@ def check_every_batch(case: EngineCase) -> int:
     return told
 
 
-def run_outer_case(case: EngineCase, folder: str) -> LocalSession:
-    session = open_session(case, folder)
+def run_outer_case(case: EngineCase, folder: str, **options: Any) -> LocalSession:
+    session = open_session(case, folder, **options)
     for batch in range(len(case.batches)):
         change_queries(session, case, batch, {})
         session.push(case.tables(batch), splits=case.splits)

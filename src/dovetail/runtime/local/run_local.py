@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 
 import pyarrow as pa
 
@@ -10,9 +11,13 @@ from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.hop_operator import run_hop
 from dovetail.runtime.message import Message
 from dovetail.runtime.source_operator import StreamRows, run_source
+from dovetail.runtime.store_operator import run_store
 
 RunTask = Callable[[Callable[[], Iterator[Message]]], list[Message]]
 """Runs one task; tests retry it here."""
+
+RunStage = Callable[[int, Iterable[Message]], Iterator[Message]]
+"""One stage in one partition."""
 
 
 def run_once(task: Callable[[], Iterator[Message]]) -> list[Message]:
@@ -34,18 +39,24 @@ def run_local(
         rows = _rows_of_split(tables, split, splits, rows_per_chunk)
         messages += run_task(lambda split=split, rows=rows: run_source(task, split, rows))  # type: ignore[misc]
     after_source()
-    return run_hops(task, messages, run_task)
+    return run_stages(task, messages, run_task)
 
 
-def run_hops(task: BatchTask, messages: list[Message], run_task: RunTask = run_once) -> list[Message]:
-    """All hops of a batch in this process."""
-    for hop in range(1, task.plan.hop_count + 1):
+def run_stages(task: BatchTask, messages: list[Message], run_task: RunTask = run_once) -> list[Message]:
+    """Everything after the source in this process."""
+    stages: list[RunStage] = [partial(run_store, task)] if task.plan.ships_rows else []
+    stages += [partial(_run_hop, task, hop) for hop in range(1, task.plan.hop_count + 1)]
+    for run_stage in stages:
         sent: list[Message] = []
         for partition in range(task.plan.placement.partition_count):
             received = [message for message in messages if message.target == partition]
-            sent += run_task(lambda p=partition, h=hop, r=received: run_hop(task, p, h, r))  # type: ignore[misc]
+            sent += run_task(partial(run_stage, partition, received))
         messages = sent
     return messages
+
+
+def _run_hop(task: BatchTask, hop: int, partition: int, received: Iterable[Message]) -> Iterator[Message]:
+    return run_hop(task, partition, hop, received)
 
 
 def _rows_of_split(

@@ -1,4 +1,5 @@
-"""Runs a batch's tasks as one Spark job: a source stage and one stage per hop, joined by exact exchanges.
+"""Runs a batch's tasks as one Spark job: a source stage, one that keeps shipped rows (where they are shipped), and one
+stage per hop, joined by exact exchanges.
 
 A batch that promises to be small runs as a single task.
 """
@@ -17,10 +18,11 @@ from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.hop_operator import run_hop
-from dovetail.runtime.local.run_local import run_hops
+from dovetail.runtime.local.run_local import run_stages
 from dovetail.runtime.message import Kind, Message
 from dovetail.runtime.source_operator import run_source
 from dovetail.runtime.spark.pack_columns import Packing
+from dovetail.runtime.store_operator import run_store
 
 MESSAGE_SCHEMA = StructType(
     [
@@ -42,9 +44,11 @@ def run_spark(task: BatchTask, rows: DataFrame, packing: Packing, shared: Broadc
     partitions = task.plan.placement.partition_count
     # One source task a core: every task writes files of its own, and every file is one more to probe.
     messages = rows.coalesce(partitions).mapInArrow(_source_function(slim, shared, packing), MESSAGE_SCHEMA)
-    for hop in range(1, task.plan.hop_count + 1):
+    stages = [_store_function(slim, shared)] if task.plan.ships_rows else []
+    stages += [_hop_function(slim, shared, hop) for hop in range(1, task.plan.hop_count + 1)]
+    for stage in stages:
         exchanged = messages.repartitionById(partitions, messages["target"])
-        messages = exchanged.mapInArrow(_hop_function(slim, shared, hop), MESSAGE_SCHEMA)
+        messages = exchanged.mapInArrow(stage, MESSAGE_SCHEMA)
     return _collected(messages)
 
 
@@ -56,7 +60,7 @@ def _whole_function(slim: dict[str, Any], shared: Broadcast[Any], packing: Packi
     def whole(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task = _with_plan(slim, shared)
         rows = (part for batch in batches for part in packing.unpacked(batch))
-        yield from _to_batches(run_hops(task, list(run_source(task, _partition_id(), rows))))
+        yield from _to_batches(run_stages(task, list(run_source(task, _partition_id(), rows))))
         _settling.after_task(task.plan)
 
     return whole
@@ -70,6 +74,15 @@ def _source_function(slim: dict[str, Any], shared: Broadcast[Any], packing: Pack
         _settling.after_task(task.plan)
 
     return source
+
+
+def _store_function(slim: dict[str, Any], shared: Broadcast[Any]) -> MapArrow:
+    def keep(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        task = _with_plan(slim, shared)
+        yield from _to_batches(run_store(task, _partition_id(), _from_batches(batches)))
+        _settling.after_task(task.plan)
+
+    return keep
 
 
 def _hop_function(slim: dict[str, Any], shared: Broadcast[Any], hop: int) -> MapArrow:

@@ -1,0 +1,107 @@
+"""Suite `partition`: what shipping tuples costs with and without sharing, by Spark's own shuffle metrics.
+
+Three workloads: the join and grouping parts of fourteen TPC-H queries over its tables as streams, AJoin's template with
+more and more queries, and two aggregates over the traces of a cluster. Each runs four ways over the same batches, all
+in one session: every query ships for itself; tuples go once for each key that any query partitions by (AJoin); once to
+each partition that any query sends them to, with key groups placed so that these are few (SASPAR); and by references,
+the session's default, which ships no tuple. A time counts from the start of the first batch to the last commit.
+
+Aggregates over a stream ship no tuple either: rows are folded where they are, and partial groups travel. So of the
+cluster's two `shipped_*` is 0, and `exchanged_*` tells what partial groups and all else came to.
+"""
+
+from __future__ import annotations
+
+from dovetail.bench.cluster_traces import QUERIES as CLUSTER_QUERIES
+from dovetail.bench.cluster_traces import ClusterTraces, duckdb_sql
+from dovetail.bench.folder_case import Right
+from dovetail.bench.partition_case import PartitionCase, compare, run_mode
+from dovetail.bench.peers_duckdb import DuckDbViews
+from dovetail.bench.replay import StreamFolder, duckdb_views
+from dovetail.bench.tpch import growth_is_meant, schema_ddl, select_sql, write_tpch
+from dovetail.bench.tpch_fourteen import COLUMNS, QUERIES
+from dovetail.bench.verify import Answer
+from dovetail.bench.workbench import Workbench
+from dovetail.bench.workloads import SCHEMA_DDL, Workload, ajoin_queries
+
+PARTITIONS = 4
+DEFAULT_SCALE = 0.05
+QUICK_SCALE = 0.01
+BATCHES = 8
+QUICK_BATCHES = 4
+
+QUERY_COUNTS = (1, 5, 20, 100, 500, 2000)
+QUICK_QUERY_COUNTS = (1, 20)
+DEFAULT_AJOIN_ROWS = 400_000
+QUICK_AJOIN_ROWS = 20_000
+MOST_ROW_QUERIES = 40_000_000
+"""Rows times queries of one run: where every query ships for itself, this is what takes the time."""
+SECONDS = 16
+SECONDS_PER_BATCH = 2
+RANGE_OVER_RATE = 5
+"""About 0.1 results a query and input row, as in suite `queries`."""
+MOST_QUERIES_CHECKED = 100
+
+DEFAULT_TRACE_ROWS = 800_000
+QUICK_TRACE_ROWS = 40_000
+JOBS, MACHINES = 5_000, 1_000
+
+
+def run(bench: Workbench) -> dict[str, object]:
+    quick = bench.options.quick
+    repeats = bench.options.repeats_or(1)
+    with growth_is_meant():
+        tpch = tpch_case(bench)
+        with bench.steps.step("warming up"):
+            run_mode(bench, tpch, {"partitions": PARTITIONS})
+        figures: dict[str, dict[str, object]] = {"tpch": compare(bench, tpch, PARTITIONS, repeats)}
+        figures["tpch"]["cut"] = {name: query.cut for name, query in QUERIES.items()}
+        figures["monitoring"] = compare(bench, monitoring_case(bench), PARTITIONS, repeats)
+        counts = QUICK_QUERY_COUNTS if quick else QUERY_COUNTS
+        ajoin = {str(count): compare(bench, ajoin_case(bench, count), PARTITIONS, repeats) for count in counts}
+    is_equal = all(bool(each["results_equal"]) for each in (*figures.values(), *ajoin.values()))
+    return {**figures, "ajoin": ajoin, "results_equal": is_equal}
+
+
+def tpch_case(bench: Workbench) -> PartitionCase:
+    scale = bench.options.scale_or(DEFAULT_SCALE, QUICK_SCALE)
+    batches = QUICK_BATCHES if bench.options.quick else BATCHES
+    with bench.steps.step(f"TPC-H's tables at scale {scale}"):
+        files = write_tpch(scale, batches, bench.fresh_folder("tpch"), COLUMNS, bench.options.seed)
+        with DuckDbViews(select_sql(files), bench.options.cores) as duckdb:
+            rows = {name: duckdb.rows(query.duckdb_sql) for name, query in QUERIES.items()}
+    return PartitionCase(
+        f"14 TPC-H queries, scale {scale}",
+        tuple(StreamFolder(table, files.path(table), schema_ddl(files, table)) for table in COLUMNS),
+        sum(files.rows_by_table.values()),
+        {name: query.sql for name, query in QUERIES.items()},
+        {name: Right(Answer(found.num_rows, 0), found) for name, found in rows.items()},
+    )
+
+
+def monitoring_case(bench: Workbench) -> PartitionCase:
+    rows = bench.options.rows_or(DEFAULT_TRACE_ROWS, QUICK_TRACE_ROWS)
+    traces = ClusterTraces(rows, BATCHES, JOBS, MACHINES, bench.options.seed)
+    with bench.steps.step(f"traces of a cluster, {rows:,} rows"):
+        stream = traces.write(bench.fresh_folder("traces"))
+        with DuckDbViews(duckdb_views([stream]), bench.options.cores) as duckdb:
+            found = {name: duckdb.rows(duckdb_sql(name)) for name in CLUSTER_QUERIES}
+    right = {name: Right(Answer(table.num_rows, 0), table) for name, table in found.items()}
+    return PartitionCase("cluster monitoring", (stream,), rows, CLUSTER_QUERIES, right)
+
+
+def ajoin_case(bench: Workbench, count: int) -> PartitionCase:
+    """With very many queries fewer rows, the same for all modes; of these queries some are checked."""
+    rows = min(bench.options.rows_or(DEFAULT_AJOIN_ROWS, QUICK_AJOIN_ROWS), MOST_ROW_QUERIES // count)
+    rows_per_second = max(1, rows // (2 * SECONDS))
+    key_range = RANGE_OVER_RATE * rows_per_second
+    workload = Workload(
+        ("a", "b"), SECONDS, rows_per_second, (key_range,) * 6, bench.options.seed, seconds_per_file=SECONDS_PER_BATCH
+    )
+    files = bench.write(workload)
+    sql_by_name = ajoin_queries(count, key_range, bench.options.seed)
+    checked = list(sql_by_name)[:: -(-count // MOST_QUERIES_CHECKED)]
+    with bench.steps.step(f"AJoin, {count} queries: the right answers, by DuckDB"), bench.duckdb(files) as duckdb:
+        right = {name: Right(duckdb.answer(sql_by_name[name]), None) for name in checked}
+    streams = tuple(StreamFolder(name, files.path(name), SCHEMA_DDL, "ts") for name in workload.streams)
+    return PartitionCase(f"AJoin, {count} queries", streams, workload.total_rows, sql_by_name, right)

@@ -1,0 +1,51 @@
+"""Which result files a query has."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from pathlib import Path
+
+from dovetail.engine.state import NO_BATCH
+from dovetail.store.layout import result_batch
+from dovetail.store.manifest import ResultFile, read_manifests
+
+
+class ResultIndex:
+    """Committed result files by query; read from the manifests once somebody asks, then kept up.
+
+    Nothing is read before: there is a manifest for every batch that ever was, and a restart must not wait for them.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._files: dict[str, list[ResultFile]] = {}
+        self._newest_batch: int | None = None
+
+    def add(self, batch: int, results: tuple[ResultFile, ...]) -> None:
+        """Whoever asks between a commit and its addition has found the batch on disk already."""
+        if self._newest_batch is not None and batch > self._newest_batch:
+            self._add(batch, results)
+
+    def of(self, query: str) -> list[ResultFile]:
+        if self._newest_batch is None:
+            self._newest_batch = NO_BATCH
+            for manifest in read_manifests(self._root):
+                self._add(manifest.batch, manifest.results)
+        return list(self._files.get(query, []))
+
+    def after(self, query: str, batch: int) -> tuple[int, tuple[ResultFile, ...]] | None:
+        files = self.of(query)
+        lower = bisect_right(files, batch, key=_batch_of)
+        if lower == len(files):
+            return None
+        found = _batch_of(files[lower])
+        return found, tuple(files[lower : bisect_right(files, found, lo=lower, key=_batch_of)])
+
+    def _add(self, batch: int, results: tuple[ResultFile, ...]) -> None:
+        for result in results:
+            self._files.setdefault(result.query, []).append(result)
+        self._newest_batch = batch
+
+
+def _batch_of(file: ResultFile) -> int:
+    return result_batch(file.path)

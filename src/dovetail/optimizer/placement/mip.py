@@ -1,0 +1,197 @@
+"""The exact form, and the only place here that talks to HiGHS.
+
+    a[node, p]   the node is on partition p                                   binary     (Eq. 1)
+    y[edge, p]   partition p gets a copy of the edge's tuples                 0..1       (Eq. 4's max, by Eq. 5)
+    m[row]       seconds of the slowest partition                                        (Eq. 9's max)
+
+    each node        sum over p of a = 1                                                 (Eq. 2)
+    copies           y[edge, p] >= a[node, p] for each node of the edge
+    slowest          m[row] >= sum over nodes of load * a[node, p], for each p           (Eq. 6, 8)
+    minimize         sum of weight * y + sum of m                                        (Eq. 9, 10)
+
+Eq. 3 needs no row: uses of one class share their nodes. Partitions are alike, so every solution would come once per
+numbering of them: nodes are taken in the order of their weight, and a partition may be opened only by a node whose
+predecessors opened the one before it. That, and equal cells being one edge, is what makes small cases fast.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import highspy
+import numpy as np
+
+from dovetail.optimizer.placement.hypergraph import ABSENT, Floats, Hypergraph, Ints
+
+FEASIBLE = 2
+"""HiGHS's status of a solution that keeps all rows."""
+OPENING_NODES = 3
+"""Rows about opening partitions for so many nodes per partition: by then, all are open."""
+
+
+@dataclass(frozen=True, eq=False)
+class MipAnswer:
+    """Never worse than the start. `bound`: no placement of this graph costs less."""
+
+    parts: Ints
+    cost: float
+    bound: float
+    is_optimal: bool
+
+
+def column_count(graph: Hypergraph) -> int:
+    return (graph.node_count + len(graph.edges)) * graph.partition_count + len(graph.loads)
+
+
+def solve_mip(graph: Hypergraph, start: Ints, seconds: float, gap: float) -> MipAnswer:
+    """Until proven to be within the gap of optimal, or out of time; the same answer each time if time is left."""
+    model = _Model(graph)
+    renumbered = _number_by_first_use(start, model.order)
+    solver = highspy.Highs()  # type: ignore[no-untyped-call]
+    for option, value in (
+        ("output_flag", False),
+        ("time_limit", max(seconds, 0.0)),
+        ("mip_rel_gap", gap),
+        ("parallel", "off"),
+        ("threads", 1),
+    ):
+        solver.setOptionValue(option, value)
+    solver.passModel(model.as_lp())
+    solution = highspy.HighsSolution()
+    solution.col_value = model.values_of(renumbered).tolist()
+    solver.setSolution(solution)
+    solver.run()
+    info = solver.getInfo()
+    parts = start
+    if info.primal_solution_status == FEASIBLE:
+        found = model.parts_of(np.array(solver.getSolution().col_value))
+        parts = min(start, found, key=graph.cost)
+    cost = graph.cost(parts)
+    bound = info.mip_dual_bound + graph.fixed_s if math.isfinite(info.mip_dual_bound) else 0.0
+    is_optimal = solver.getModelStatus() == highspy.HighsModelStatus.kOptimal
+    return MipAnswer(parts, cost, min(bound, cost), is_optimal)
+
+
+def _number_by_first_use(parts: Ints, order: Ints) -> Ints:
+    """The same placement with partitions numbered as nodes open them."""
+    _, first_uses, inverse = np.unique(parts[order], return_index=True, return_inverse=True)
+    rank = np.empty(len(first_uses), dtype=np.int64)
+    rank[np.argsort(first_uses)] = np.arange(len(first_uses))
+    renumbered = np.empty_like(parts)
+    renumbered[order] = rank[inverse]
+    return renumbered
+
+
+class _Model:
+    """Rows and columns as HiGHS wants them: a, then y, then m."""
+
+    def __init__(self, graph: Hypergraph) -> None:
+        self.graph = graph
+        self.order = np.argsort(-(graph.loads.sum(axis=0) + _shipping_by_node(graph)), kind="stable")
+        partitions = graph.partition_count
+        self.copies_at = graph.node_count * partitions
+        self.slowest_at = self.copies_at + len(graph.edges) * partitions
+        self._rows: list[Ints] = []
+        self._columns: list[Ints] = []
+        self._values: list[Floats] = []
+        self._lower: list[Floats] = []
+        self._upper: list[Floats] = []
+        self._row_count = 0
+        self._add_places()
+        self._add_copies()
+        self._add_slowest()
+        self._add_openings()
+
+    def _add(self, count: int, lower: float, upper: float, *terms: tuple[Ints, Ints, Floats | float]) -> None:
+        """So many rows; terms are (row from 0, column, value)."""
+        for rows, columns, values in terms:
+            self._rows.append(rows.ravel() + self._row_count)
+            self._columns.append(columns.ravel())
+            self._values.append(np.broadcast_to(values, rows.shape).ravel())
+        self._lower.append(np.full(count, lower))
+        self._upper.append(np.full(count, upper))
+        self._row_count += count
+
+    def _add_places(self) -> None:
+        nodes, partitions = self.graph.node_count, self.graph.partition_count
+        columns = np.arange(nodes * partitions)
+        self._add(nodes, 1.0, 1.0, (columns // partitions, columns, 1.0))
+
+    def _add_copies(self) -> None:
+        partitions = np.arange(self.graph.partition_count)
+        edges, at = np.nonzero(self.graph.edges != ABSENT)
+        nodes = self.graph.edges[edges, at]
+        count = len(edges) * len(partitions)
+        rows = np.arange(count)
+        copies = self.copies_at + edges[:, None] * len(partitions) + partitions
+        places = nodes[:, None] * len(partitions) + partitions
+        self._add(count, 0.0, math.inf, (rows, copies.ravel(), 1.0), (rows, places.ravel(), -1.0))
+
+    def _add_slowest(self) -> None:
+        nodes, partitions = self.graph.node_count, self.graph.partition_count
+        for number, loads in enumerate(self.graph.loads):
+            columns = np.arange(nodes * partitions)
+            slowest = np.full(partitions, self.slowest_at + number)
+            self._add(
+                partitions,
+                0.0,
+                math.inf,
+                (np.arange(partitions), slowest, 1.0),
+                (columns % partitions, columns, -np.repeat(loads, partitions)),
+            )
+
+    def _add_openings(self) -> None:
+        """a[node, p] <= sum over nodes before it of a[other, p - 1]."""
+        partitions = self.graph.partition_count
+        for rank in range(1, min(self.graph.node_count, OPENING_NODES * partitions)):
+            for p in range(1, min(rank, partitions - 1) + 1):
+                before = self.order[p - 1 : rank] * partitions + p - 1
+                opened = np.array([self.order[rank] * partitions + p])
+                row = np.zeros(1, dtype=np.int64)
+                self._add(1, 0.0, math.inf, (row, opened, -1.0), (np.zeros_like(before), before, 1.0))
+
+    def as_lp(self) -> highspy.HighsLp:
+        graph, lp = self.graph, highspy.HighsLp()
+        count = self.slowest_at + len(graph.loads)
+        lp.num_col_, lp.num_row_ = count, self._row_count
+        lp.col_cost_ = np.concatenate(
+            (np.zeros(self.copies_at), np.repeat(graph.weights, graph.partition_count), np.ones(len(graph.loads)))
+        )
+        lower, upper = np.zeros(count), np.ones(count)
+        means = graph.loads.sum(axis=1) / graph.partition_count
+        lower[self.slowest_at :] = np.maximum(means, graph.loads.max(axis=1, initial=0.0))
+        upper[self.slowest_at :] = math.inf
+        for rank, node in enumerate(self.order[: graph.partition_count]):
+            upper[node * graph.partition_count + rank + 1 : (node + 1) * graph.partition_count] = 0.0
+        lp.col_lower_, lp.col_upper_ = lower, upper
+        lp.row_lower_, lp.row_upper_ = np.concatenate(self._lower), np.concatenate(self._upper)
+        rows = np.concatenate(self._rows)
+        by_row = np.argsort(rows, kind="stable")
+        starts = np.zeros(self._row_count + 1, dtype=np.int64)
+        np.cumsum(np.bincount(rows, minlength=self._row_count), out=starts[1:])
+        lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+        lp.a_matrix_.start_ = starts.astype(np.int32)
+        lp.a_matrix_.index_ = np.concatenate(self._columns)[by_row].astype(np.int32)
+        lp.a_matrix_.value_ = np.concatenate(self._values)[by_row]
+        kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
+        lp.integrality_ = [kinds[column < self.copies_at] for column in range(count)]
+        return lp
+
+    def values_of(self, parts: Ints) -> Floats:
+        graph = self.graph
+        places = np.zeros((graph.node_count, graph.partition_count))
+        places[np.arange(graph.node_count), parts] = 1.0
+        of_edges = np.where(self.graph.edges[:, :, None] == ABSENT, 0.0, places[graph.edges])
+        copies = of_edges.max(axis=1, initial=0.0)
+        return np.concatenate((places.ravel(), copies.ravel(), graph.part_loads(parts).max(axis=1, initial=0.0)))
+
+    def parts_of(self, values: Floats) -> Ints:
+        places = values[: self.copies_at].reshape(self.graph.node_count, self.graph.partition_count)
+        return places.argmax(axis=1)
+
+
+def _shipping_by_node(graph: Hypergraph) -> Floats:
+    edges, starts = graph.incidence
+    nodes = np.repeat(np.arange(graph.node_count), np.diff(starts))
+    return np.bincount(nodes, graph.weights[edges], minlength=graph.node_count)
