@@ -27,7 +27,6 @@ from dovetail.testing.generators import CHAINS, DEFAULT_LIMITS, GROUPS, THETAS, 
 
 CASE_COUNT = int(os.environ.get("DOVETAIL_CASES", "600"))
 FIRST_SEED = int(os.environ.get("DOVETAIL_SEED", "0"))
-CHUNKS = 2
 
 
 def elastic_case(seed: int, limits: CaseLimits) -> EngineCase:
@@ -72,21 +71,22 @@ def watched(seed: int) -> Iterator[Counter[int]]:
         yield seen
 
 
-@pytest.mark.parametrize("chunk", range(CHUNKS))
+@pytest.mark.parametrize(
+    ("first", "share"), [(0, 40), pytest.param(10_000, 6, marks=pytest.mark.slow)], ids=["some", "many"]
+)
 @pytest.mark.parametrize(
     "limits", [DEFAULT_LIMITS, CHAINS, THETAS, GROUPS], ids=["everything", "chains", "thetas", "groups"]
 )
-def test_units_come_and_go_and_no_answer_changes(limits: CaseLimits, chunk: int) -> None:
-    with watched(chunk) as seen:
-        for seed in range(FIRST_SEED + chunk, FIRST_SEED + CASE_COUNT // 12, CHUNKS):
+def test_units_come_and_go_and_no_answer_changes(limits: CaseLimits, first: int, share: int) -> None:
+    with watched(first) as seen:
+        for seed in range(FIRST_SEED + first, FIRST_SEED + first + max(CASE_COUNT // share, 4)):
             check_case(elastic_case(seed, limits), **elastic_options(seed))
     assert seen.total() > 0
-    assert len(seen) > 2 or CASE_COUNT < 200
 
 
 def test_crashes_while_units_come_and_go_lose_and_double_nothing() -> None:
     with watched(0) as seen, tempfile.TemporaryDirectory(dir=scratch_dir()) as folder:
-        for seed in range(FIRST_SEED, FIRST_SEED + CASE_COUNT // 20):
+        for seed in range(FIRST_SEED, FIRST_SEED + max(CASE_COUNT // 60, 4)):
             case = elastic_case(seed, DEFAULT_LIMITS)
             faults = random_faults(Random(seed), len(case.batches))
             check_run(case, run_with_faults(case, Path(folder, str(seed)), faults, **elastic_options(seed)))
