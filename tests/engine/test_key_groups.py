@@ -28,7 +28,7 @@ def group_of(value: int | None) -> int:
 
 @pytest.mark.parametrize("splits", [1, 3])
 def test_a_small_batch_is_its_own_sample(bench: Bench, splits: int) -> None:
-    session = bench.open(key_groups=GROUPS)
+    session = bench.open(placement="shared", key_groups=GROUPS)
     session.create_query("SELECT a.v FROM a JOIN b ON a.k = b.k WHERE a.v > 3", "by_k")
     session.create_query("SELECT a.v FROM a JOIN b ON a.v = b.v WHERE a.v > 1", "by_v")
     rows: list[Row] = [(None if n % 7 == 0 else n % 5, n % 9, n * 0.01) for n in range(60)]
@@ -43,7 +43,7 @@ def test_a_small_batch_is_its_own_sample(bench: Bench, splits: int) -> None:
 
 
 def test_a_large_batch_is_sampled_in_proportion(bench: Bench) -> None:
-    session = bench.open(key_groups=GROUPS)
+    session = bench.open(placement="shared", key_groups=GROUPS)
     session.create_query("SELECT a.v FROM a JOIN b ON a.k = b.k", "q")
     rows: list[Row] = [(1 if n < 6000 else 2, 0, n * 0.001) for n in range(8000)]
     bench.push(session, a=rows, b=[(1, 1, 0.0)], splits=4)
@@ -54,7 +54,7 @@ def test_a_large_batch_is_sampled_in_proportion(bench: Bench) -> None:
 
 
 def test_indexes_of_one_key_are_one_use(bench: Bench) -> None:
-    session = bench.open(key_groups=GROUPS)
+    session = bench.open(placement="shared", key_groups=GROUPS)
     session.create_query("SELECT a.v FROM a JOIN b ON a.k = b.k WHERE a.v > 3", "plain")
     session.create_query("SELECT a.v FROM a JOIN b ON a.k = b.k AND a.v < b.v", "range")
     session.create_query("SELECT a.v FROM a JOIN b ON a.v < b.v", "keyless")
@@ -70,7 +70,7 @@ def test_indexes_of_one_key_are_one_use(bench: Bench) -> None:
 
 @pytest.mark.parametrize("exchange", ["references", "rows"])
 def test_it_is_the_same_whatever_travels(bench: Bench, exchange: str) -> None:
-    session = bench.open(key_groups=GROUPS, exchange=exchange, partitions=3)
+    session = bench.open(placement="shared", key_groups=GROUPS, exchange=exchange, partitions=3)
     session.create_query("SELECT a.v FROM a JOIN b ON a.k = b.k", "by_k")
     session.create_query("SELECT a.v FROM a JOIN b ON a.v = b.v", "by_v")
     rows: list[Row] = [(n % 5, n % 9, n * 0.01) for n in range(60)]
@@ -81,7 +81,7 @@ def test_it_is_the_same_whatever_travels(bench: Bench, exchange: str) -> None:
 
 
 def test_a_guarded_key_is_sampled_where_it_can_be_computed(bench: Bench) -> None:
-    session = bench.open(key_groups=GROUPS)
+    session = bench.open(placement="shared", key_groups=GROUPS)
     guarded = session.create_query("SELECT a.v FROM a JOIN b ON 10 / a.k = b.v WHERE a.k > 0", "guarded")
     failing = session.create_query("SELECT a.v FROM a JOIN b ON 10 / a.v = b.v", "failing")
     session.create_query("SELECT a.v FROM a JOIN b ON a.v = b.k", "plain")

@@ -11,7 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dovetail.kernels.hash_keys import codes_of_groups, group_of_codes, hash_keys, is_exact_type
+from dovetail.kernels.hash_keys import (
+    PLACING_BITS,
+    codes_of_groups,
+    group_of_codes,
+    hash_keys,
+    is_exact_type,
+    spread_codes,
+)
 
 UTC = pa.timestamp("us", tz="UTC")
 DAY = datetime.date(2024, 2, 29)
@@ -153,3 +160,23 @@ def test_key_groups_share_keys_evenly() -> None:
     counts = np.bincount(group_of_codes(hash_keys([pa.array(range(8000))]).codes, 8), minlength=8)
     assert counts.min() > 800
     assert counts.max() < 1200
+
+
+@pytest.mark.parametrize("placing", [0, 1])
+def test_a_placed_key_is_in_the_key_group_of_the_column_that_places_it(placing: int) -> None:
+    rng = np.random.default_rng(placing)
+    columns = [pa.array(rng.integers(0, 500, 10_000)), pa.array(rng.integers(0, 500, 10_000).astype(str))]
+    placed, alone = hash_keys(columns, placing), hash_keys([columns[placing]])
+    for group_count in (1, 8, 1 << PLACING_BITS):
+        assert np.array_equal(group_of_codes(placed.codes, group_count), group_of_codes(alone.codes, group_count))
+    # As many codes as keys, whatever places them; and turned they are spread evenly again.
+    distinct = len(np.unique(hash_keys(columns).codes))
+    assert len(np.unique(placed.codes)) == distinct
+    assert np.bincount(group_of_codes(np.unique(spread_codes(placed.codes)), 8)).max() < 1.1 * distinct / 8
+    assert not placed.is_exact
+
+
+def test_a_placed_key_with_a_null_in_any_of_its_columns_equals_nothing() -> None:
+    keys = hash_keys([pa.array([1, None, 1]), pa.array(["a", "b", None])], 0)
+    assert keys.valid_mask is not None
+    assert keys.valid_mask.tolist() == [True, False, False]

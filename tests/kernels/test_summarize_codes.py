@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dovetail.kernels.hash_keys import group_of_codes
-from dovetail.kernels.summarize_codes import count_by_group, heavy_codes, smallest_codes
+from dovetail.kernels.hash_keys import group_of_codes, spread_codes
+from dovetail.kernels.summarize_codes import count_by_group, heavy_codes, smallest_codes, smallest_spread_codes
 
 TOP = (1 << 64) - 1
 CODES = st.lists(st.one_of(st.integers(0, TOP), st.integers(0, 5), st.integers(TOP - 5, TOP)), max_size=60).map(sorted)
@@ -24,6 +24,12 @@ def test_groups_are_counted_as_codes_are_placed(values: list[int], group_count: 
 @given(CODES, st.integers(0, 70))
 def test_the_smallest_codes_are_distinct_and_in_order(values: list[int], count: int) -> None:
     assert smallest_codes(np.array(values, np.uint64), count).tolist() == sorted(set(values))[:count]
+
+
+@given(CODES, st.integers(1, 70))
+def test_the_smallest_of_turned_codes_are_found_among_all(values: list[int], count: int) -> None:
+    codes = np.array(values, np.uint64)
+    assert smallest_spread_codes(codes, count).tolist() == sorted(set(spread_codes(codes).tolist()))[:count]
 
 
 @pytest.mark.parametrize("min_share", [0.0001, 0.0025, 0.01])

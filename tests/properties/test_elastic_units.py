@@ -47,7 +47,6 @@ def elastic_options(seed: int) -> dict[str, object]:
         "high_load": high / 20,
         "scale_after": rng.choice([1, 1, 2]),
         "small_batch_rows": rng.choice([0, 0, 20_000]),
-        "exchange": rng.choice(["references", "rows"]),
     }
 
 

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from dovetail.testing.asserts import assert_same_answers, open_session
-from dovetail.testing.cases import EngineCase, QueryCase, Row, StreamCase, moment_of
+from dovetail.testing.cases import COPIES, EngineCase, QueryCase, Row, StreamCase, moment_of
 from dovetail.testing.generators import START_US
 from dovetail.testing.oracle import DuckDbOracle, answers_of_table
 from dovetail.testing.outer_cases import flushed
@@ -61,8 +61,8 @@ def random_groups(seed: int) -> EngineCase:
         spelled_out = template.format(on=ON, old=OLD, window="epoch_us(a.ts) // 4000000")
         texts.append((text, spelled_out.replace("LEFT SEMI", "SEMI").replace("LEFT ANTI", "ANTI")))
     queries = tuple(QueryCase(f"q{place}", text, text, duckdb) for place, (text, duckdb) in enumerate(texts))
-    case = EngineCase(streams, batches, queries, partitions=rng.choice([1, 2, 3]), splits=rng.choice([1, 2]))
-    return flushed(case)
+    partitions, splits, copies = rng.choice([1, 2, 3]), rng.choice([1, 2]), rng.choice(COPIES)
+    return flushed(EngineCase(streams, batches, queries, partitions=partitions, splits=splits, copies=copies))
 
 
 @pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + CASE_COUNT))

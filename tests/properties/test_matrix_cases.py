@@ -23,7 +23,7 @@ def test_a_matrix_gives_the_answers_of_batch_sql(theta_chance: float, chunk: int
     limits = CaseLimits(queries=QueryLimits(2, theta_chance=theta_chance))
     checked = 0
     for seed in range(FIRST_SEED + chunk, FIRST_SEED + CASE_COUNT, CHUNKS):
-        case = replace(random_case(seed, limits), plan_seed=None, partitions=1 + seed % 6, key_groups=8)
+        case = replace(random_case(seed, limits), plan_seed=None, copies=None, partitions=1 + seed % 6, key_groups=8)
         for alone in one_query_cases(case):
             try:
                 check_case(alone, layout="join_matrix")

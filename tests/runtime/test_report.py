@@ -5,6 +5,9 @@ import pytest
 
 from dovetail.core.errors import EvaluationError
 from dovetail.plan.query_limits import Found
+from dovetail.plan.store_plan import IndexPlan
+from dovetail.query.expression import Column
+from dovetail.query.types import BIGINT
 from dovetail.runtime.report import (
     KeyCount,
     MatchSample,
@@ -30,7 +33,7 @@ def test_a_report_survives_the_way_to_the_driver() -> None:
         work=[UnitWork(1, 2, 3, 4, 0.5)],
         selections=[SelectionCount("a", "v > 1", 9, 4)],
         query_sets=[QuerySets("a", 9, 8, [2], "7f01")],
-        keys=[count_keys("a", "[k]", np.array([1, 1, 1 << 63], np.uint64), 2)],
+        keys=[count_keys("a", IndexPlan((Column("row", "k", BIGINT),)), np.array([1, 1, 1 << 63], np.uint64), 2)],
         samples=[MatchSample("a.k=b.k", 1.5, 100.0, 0.25)],
         results=[ResultFile("q#1", "p", 1, 2)],
         merges=[MergedBuckets(BUCKET, ("x", "y"))],

@@ -31,10 +31,12 @@ def pairs(probing: np.ndarray, stored: np.ndarray, probing_idx: np.ndarray, stor
 
 
 @pytest.mark.parametrize("routing", ROUTINGS, ids=str)
+@pytest.mark.parametrize("is_even", [True, False], ids=["even", "scattered"])
 @pytest.mark.parametrize("partitions", [1, 2, 3, 5, 8])
-def test_every_pair_is_looked_at_in_one_partition(routing: Routing, partitions: int) -> None:
+def test_every_pair_is_looked_at_in_one_partition(routing: Routing, partitions: int, *, is_even: bool) -> None:
     rng = Random(f"{routing} {partitions}")
-    placement = even_placement(8, partitions)
+    scattered = Placement(tuple(rng.randrange(partitions) for _ in range(8)), partitions)
+    placement = even_placement(8, partitions) if is_even else scattered
     probing, stored = codes_of(rng, 60), codes_of(rng, 70)
     everything = pairs(probing, stored, np.arange(60), np.arange(70))
     new_rows: Counter = Counter()

@@ -1,4 +1,4 @@
-"""Routings, placements and the join-matrix through the real Session: the answers are those of Spark's own batch SQL."""
+"""Routings, placements, shipped rows and the join-matrix through the real Session: answers are Spark's batch SQL's."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -44,7 +44,8 @@ def case_of(seed: int, limits: CaseLimits = LIMITS) -> EngineCase:
         seed += 1000
 
 
-def check(spark: SparkSession, case: EngineCase, folder: Path, **options: object) -> None:
+def check(spark: SparkSession, case: EngineCase, folder: Path, **options: object) -> list[dict[str, Any]]:
+    """The progress of every batch."""
     streams = FileStreams(spark, case, folder / "streams")
     options = {"key_groups": 16, "small_batch_rows": 0, **options}
     session = Session(spark, str(folder / "checkpoint"), **options)
@@ -55,6 +56,8 @@ def check(spark: SparkSession, case: EngineCase, folder: Path, **options: object
     for batch in range(len(case.batches)):
         streams.add_batch(batch)
     handles = {query.name: session.create_query(query.sql, name=query.name) for query in case.queries}
+    seen: list[dict[str, Any]] = []
+    session.engine.listen(lambda news: seen.append(news.progress))
     session.start(trigger="available_now")
     session.await_termination(timeout=PATIENCE_S)
     answers = {name: answers_of_table(handle.results().toArrow()) for name, handle in handles.items()}
@@ -63,6 +66,7 @@ def check(spark: SparkSession, case: EngineCase, folder: Path, **options: object
     for query in case.queries:
         assert handles[query.name].status.state == "running"
         assert_same_answers(answers[query.name], oracle.expected(query, complete_from=0), f"{query.name}: {query.sql}")
+    return seen
 
 
 @pytest.mark.parametrize("routing", ["random", "contrand"])
@@ -99,6 +103,32 @@ def test_other_placements_and_partitions_with_every_batch_change_no_answer(
     check(spark, case_of(14), tmp_path, partitions=2, small_batch_rows=8)
     assert next(plans) >= 4
     assert len(partition_counts) >= 3
+
+
+@pytest.mark.parametrize("copies", ["partition", "key"])
+def test_shipped_rows_change_no_answer(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copies: str
+) -> None:
+    """With other placements and another number of partitions every batch."""
+    plans = count()
+
+    def choose(plan: SharedPlan, stats: StatsCatalog, running: Placements | None) -> Placements:
+        return RandomPlacements(6, next(plans))(plan, stats, running)
+
+    monkeypatch.setattr(Planner, "_placement_policy", property(lambda _planner: choose))
+    case = case_of(14)
+    seen = check(spark, case, tmp_path, partitions=3, exchange="rows", copies=copies)
+    shipped = [progress["shipped"] for progress in seen if progress["shipped"]["rows"]]
+    assert len(shipped) >= 3
+    for entry in shipped:
+        assert entry["rows"] == sum(entry["rowsByPartition"]) >= entry["inputRows"]
+        assert entry["exchangedBytes"] > entry["bytes"] > 0
+
+
+def test_references_ship_no_rows(spark: SparkSession, tmp_path: Path) -> None:
+    seen = check(spark, case_of(15), tmp_path, partitions=2)
+    assert all(progress["shipped"]["rows"] == progress["shipped"]["bytes"] == 0 for progress in seen)
+    assert any(progress["shipped"]["exchangedBytes"] for progress in seen)
 
 
 def test_a_join_matrix_answers_as_batch_sql(spark: SparkSession, tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def replay(
     read_rows: bool = False,
     read: Collection[str] | None = None,
 ) -> Replay:
-    """`read_rows`: the answers themselves, if they are few, instead of their checksums; `read`: of these queries only."""
+    """`read_rows`: the answers themselves, if they are few, instead of their checksums; `read`: of these queries."""
     session = Session(spark, folder, **options)
     try:
         for stream in streams:

@@ -21,6 +21,7 @@ from dovetail.bench import (
     ilp,
     materialize,
     multiway,
+    placement,
     queries,
     single,
     skew,
@@ -55,6 +56,7 @@ SUITES_WITHOUT_SPARK: dict[str, Callable[[BenchOptions, Steps], dict[str, object
     "ilp": ilp.run,
     "materialize": materialize.run,
     "skew": skew.run,
+    "placement": placement.run,
 }
 
 PLOTS: dict[str, Callable[[Mapping[str, Any], Path], None]] = {"elastic": elastic_plot.write_plot}

@@ -14,7 +14,7 @@ from dovetail.cli.errors import show_errors
 
 SUITES_TEXT = (
     "single, queries, window, multiway, smallest, ilp, adaptive, tpch-multi, materialize, adhoc, skew, theta, "
-    "aggregates or elastic."
+    "aggregates, placement or elastic."
 )
 
 

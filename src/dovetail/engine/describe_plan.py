@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from dovetail.engine.describe_placement import describe_placement
 from dovetail.engine.engine import Engine
 from dovetail.engine.explain_records import (
     AnswerExplained,
@@ -18,6 +19,7 @@ from dovetail.engine.explain_records import (
     IntermediateUser,
     KeptUntil,
     PartitioningExplained,
+    PlacementExplained,
     PlanExplained,
     ProbeExplained,
     QueryCostExplained,
@@ -93,6 +95,12 @@ class PlanDescriber:
         kept = (each.intermediate for each in self.planned.decisions.intermediates)
         return {maintained_by(intermediate): intermediate.id for intermediate in kept}
 
+    def _placement(self) -> PlacementExplained | None:
+        placer, progress = self.engine.placer, self.engine.progress
+        if placer is None:
+            return None
+        return describe_placement(placer, None if progress is None else progress["shipped"]["rows"])
+
     def whole(self) -> PlanExplained:
         plan = self.plan
         groups = plan.placement
@@ -109,6 +117,7 @@ class PlanDescriber:
                 groups.group_count,
                 groups.partition_count,
                 tuple(groups.partition_by_group.count(number) for number in range(groups.partition_count)),
+                self._placement(),
                 None if self.engine.elastic is None else self.engine.elastic.now,
             ),
             probes=tuple(

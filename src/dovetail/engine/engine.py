@@ -25,6 +25,7 @@ from dovetail.engine.check_layout import check_checkpoint
 from dovetail.engine.choose_samples import choose_samples
 from dovetail.engine.commit_news import CommitNews, Listener, Listeners
 from dovetail.engine.control_plane import CompileText, ControlPlane
+from dovetail.engine.describe_placement import placement_entry
 from dovetail.engine.elastic_units import ElasticUnits
 from dovetail.engine.fill_intermediates import FillPolicy
 from dovetail.engine.finish_batch import finish_batch
@@ -32,6 +33,7 @@ from dovetail.engine.idle_streams import IdleWatch
 from dovetail.engine.make_task import make_task
 from dovetail.engine.observe_batch import Batch
 from dovetail.engine.options import EngineOptions
+from dovetail.engine.place_groups import GroupPlacer
 from dovetail.engine.plan_history import PlanChange
 from dovetail.engine.planner import Planned, Planner
 from dovetail.engine.progress import make_progress, written_entry
@@ -333,6 +335,11 @@ class Engine:
         return self._planner.elastic
 
     @property
+    def placer(self) -> GroupPlacer | None:
+        """What places key groups, where placements follow the data."""
+        return self._planner.placer
+
+    @property
     def plan_changes(self) -> tuple[PlanChange, ...]:
         """Why the plan changed since this process began, the oldest change first."""
         with self._plan_lock:
@@ -424,9 +431,10 @@ class Engine:
         }
         report = replace(report, results=list(draft.results))
         progress = make_progress(state, planned.plan, streams, report, durations, self._clock(), self.statistics, idle)
+        placement = self._note_placement(batch, planned.plan, progress)
         seen = Batch(before, state, planned.plan, streams, report, tuple(written))
         units = self._note_units(seen, sum(durations.values()) / 1e3, is_one_task=task.is_small)
-        self.progress = {**progress, "written": written_entry(written), **units}
+        self.progress = {**progress, "written": written_entry(written), **placement, **units}
         self._note_committed(state, planned, self.progress)
         committed.clean_up(self.root, self._on_step)
         self._listeners.tell(CommitNews(batch, self.progress, draft.results))
@@ -442,6 +450,15 @@ class Engine:
             if self._adoption is not None:
                 self._adoption.follow(state)
             self._committed.notify_all()
+
+    def _note_placement(self, batch: int, plan: SharedPlan, progress: Mapping[str, Any]) -> dict[str, Any]:
+        """Where placements follow the data: what this batch says of the one it ran by."""
+        with self._plan_lock:
+            placer = self._planner.placer
+            if placer is None:
+                return {}
+            placer.note_batch(batch, plan, self.statistics)
+            return {"placement": placement_entry(placer, progress["shipped"]["rows"])}
 
     def _note_units(self, seen: Batch, batch_s: float, *, is_one_task: bool) -> dict[str, Any]:
         """Where the number of units follows the load: what this batch makes of it."""

@@ -14,6 +14,7 @@ from dovetail.engine.explain_records import (
     IntermediateExplained,
     PartitioningExplained,
     PathExplained,
+    PlacementExplained,
     PlanExplained,
     ProbeExplained,
     QueryCostExplained,
@@ -39,7 +40,7 @@ def plan_text(plan: PlanExplained) -> TextTree:
             TextTree("stores", tuple(_store(store) for store in plan.stores)),
             *kept,
             *([TextTree("groups", tuple(map(_groups, plan.groups)))] if plan.groups else []),
-            _partitioning(plan.partitioning),
+            TextTree(_partitioning(plan.partitioning), _below_partitioning(plan.partitioning)),
             TextTree("probes", tuple(map(_probe, plan.probes))),
             _cost(plan.cost),
             _change(plan.last_change),
@@ -136,14 +137,39 @@ def _groups(groups: GroupsExplained) -> TextTree:
     )
 
 
-def _partitioning(partitioning: PartitioningExplained) -> TextTree:
+def _partitioning(partitioning: PartitioningExplained) -> str:
     counts = sorted(set(partitioning.key_groups_by_partition))
     each = " or ".join(map(str, counts))
-    return TextTree(
+    return (
         f"partitionings: every store is indexed by every key that it is probed by; "
-        f"{partitioning.key_groups} key groups are spread over {partitioning.partitions} partitions, {each} in each",
-        () if partitioning.units is None else (TextTree(str(partitioning.units)),),
+        f"{partitioning.key_groups} key groups are spread over {partitioning.partitions} partitions, {each} in each"
     )
+
+
+def _below_partitioning(partitioning: PartitioningExplained) -> tuple[TextTree, ...]:
+    units = () if partitioning.units is None else (TextTree(str(partitioning.units)),)
+    return (*units, *_placement(partitioning.placement))
+
+
+def _placement(placement: PlacementExplained | None) -> tuple[TextTree, ...]:
+    if placement is None:
+        return ()
+    imbalance = UNKNOWN if placement.imbalance is None else f"{placement.imbalance:.2f}"
+    expected = UNKNOWN if placement.expected_shipped_rows is None else f"{placement.expected_shipped_rows:,.0f}"
+    objective = f"{_ms(placement.objective_ms)} a batch expected, at least {_ms(placement.least_ms)} by any placement"
+    lines = [
+        f"placed to share: {objective}; slowest over mean {imbalance}",
+        f"rows shipped in the last batch: {expected} expected, {_number(placement.shipped_rows)} counted",
+        f"placed evenly; sought {placement.times_sought} times"
+        if placement.placed_in_batch is None
+        else f"since batch {placement.placed_in_batch}, as {placement.because}",
+    ]
+    if placement.expected_gain is not None:
+        lines.append(
+            f"another placement would save {placement.expected_gain:.0%}; it was better in {placement.proven_batches} "
+            f"batches in a row and is taken after {placement.needed_batches}"
+        )
+    return tuple(TextTree(line) for line in (*lines, *(f"overlaps of {each}" for each in placement.overlaps)))
 
 
 def _probe(probe: ProbeExplained) -> TextTree:

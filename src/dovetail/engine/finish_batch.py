@@ -21,7 +21,7 @@ from dovetail.plan.store_plan import StorePlan
 from dovetail.query.stream import Stream
 from dovetail.runtime.report import STATISTICS, TaskReport, newest_times
 from dovetail.runtime.watermarks import moved_watermarks
-from dovetail.store.bucket_file import BucketMeta
+from dovetail.store.bucket_file import BucketMeta, by_store
 from dovetail.store.commit import Draft
 
 
@@ -150,8 +150,9 @@ def _keep_and_expire(
     dead: list[BucketMeta] = []
     histories: dict[str, StoreHistory] = {}
     planned = [store for store in plan.stores if store.id not in lost]
+    buckets_by_store = by_store(buckets)
     for store in planned:
-        own = [meta for meta in buckets if meta.store == store.id]
+        own = buckets_by_store.get(store.id, [])
         # Rows stay until they are decided, so by no watermark that the tasks have not seen.
         passed = dict(state.decided_us_by_stream) if store.id in deciding else watermarks
         gone = [meta for meta in own if store.retention.is_dead(meta.max_time_us, passed)]

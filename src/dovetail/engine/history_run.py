@@ -14,7 +14,7 @@ from dovetail.core.errors import HistoryError
 from dovetail.engine.backfill import MissingResults, with_batch_column
 from dovetail.engine.engine import Engine
 from dovetail.engine.history import Arrivals, History
-from dovetail.engine.options import BICLIQUE, INELASTIC, REFERENCES, EngineOptions
+from dovetail.engine.options import BICLIQUE, EVEN, INELASTIC, REFERENCES, EngineOptions
 from dovetail.engine.query_options import QueryOptions
 from dovetail.engine.registry import QueryState
 from dovetail.engine.state import NO_BATCH
@@ -125,6 +125,7 @@ def _modest(options: EngineOptions) -> EngineOptions:
         layout=BICLIQUE,
         exchange=REFERENCES,
         copies=Copies.PARTITION.value,
+        placement=EVEN,
         statistics=None,
         # Limits are for batches of the session: a chunk of the past is several, and nobody waits for it.
         idle_timeout=None,

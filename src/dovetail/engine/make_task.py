@@ -52,6 +52,7 @@ def make_task(
         decided_before_us=tuple(before.decided_us_by_stream.items()),
         limits=batch_limits(before.registry.running, planned.decisions.intermediates, options, plan.groups),
         closed_us=tuple(before.closed_us_by_group.items()),
+        samples_key_groups=options.places_by_samples,
     )
 
 

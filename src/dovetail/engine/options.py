@@ -25,6 +25,9 @@ COPY_A_QUERY = "query"
 COPIES = (*(each.value for each in Copies), COPY_A_QUERY)
 REFERENCES = "references"
 ROWS = "rows"
+EVEN = "even"
+SHARED = "shared"
+PLACEMENTS = ("auto", EVEN, SHARED)
 LIMITS = {
     "storage_budget": "a number of bytes",
     "max_results_per_batch": "a number of results",
@@ -56,6 +59,9 @@ class EngineOptions:
     partitions that keep them, `copies` of them once to each such partition, or once for each key (partitioning.md).
     With `copies` «query» nothing is shared: every query has stores, indexes and probes of its own and ships for each of
     its keys, to measure what sharing saves; it holds for the queries that are created while it is set.
+    `placement`: which partition has which key groups of which key. «shared» seeks, while batches run, a placement under
+    which rows that several keys place travel to few partitions and all are equally busy; «even» spreads key groups
+    evenly, once for all. «auto» is «shared» where a row goes once to each partition that needs it, else «even».
     `elastic`: the number of partitions follows the load (elastic.md), `partitions` is only the first. A partition is
     full when it keeps `max_bytes_per_partition`, or when a batch takes the trigger's whole interval. Its load is over
     `high_load` or under `low_load` for `scale_after` batches in a row: as many partitions as bring it to `target_load`,
@@ -80,6 +86,7 @@ class EngineOptions:
     layout: str = BICLIQUE
     exchange: str = REFERENCES
     copies: str = COPY_A_PARTITION
+    placement: str = "auto"
     elastic: bool = False
     min_partitions: int = 1
     max_partitions: int | None = None
@@ -131,6 +138,7 @@ class EngineOptions:
                 hint="a join-matrix has no routing: leave it out",
             )
         self._check_exchange()
+        self._check_placement()
         self._check_unshared()
         self._check_elastic()
         if self.merge_fanout < 2:
@@ -162,6 +170,21 @@ class EngineOptions:
                 f"exchange is {ROWS!r}, and layout is {MATRIX!r}",
                 hint=f"use layout={BICLIQUE!r}: a join-matrix keeps rows in cells, whatever their keys",
             )
+
+    def _check_placement(self) -> None:
+        _check_one_of("placement", self.placement, PLACEMENTS)
+        if self.placement == SHARED and self.layout == MATRIX:
+            raise SessionError(
+                f"placement is {SHARED!r}, and layout is {MATRIX!r}",
+                hint=f"use layout={BICLIQUE!r}: in a join-matrix no key says where rows lie",
+            )
+
+    @property
+    def places_by_samples(self) -> bool:
+        """Whether it is sampled how rows fall on key groups, and placements follow that."""
+        if self.placement == "auto":
+            return self.shipping == Shipping(Copies.PARTITION)
+        return self.placement == SHARED
 
     @property
     def shipping(self) -> Shipping | None:
@@ -205,6 +228,11 @@ class EngineOptions:
             self.high_load,
             self.scale_after,
         )
+
+    @property
+    def may_place_by_one_key(self) -> bool:
+        """Whether it spares copies that an index of several keys lies where one of them alone would have it."""
+        return self.exchange == ROWS and self.copies == COPY_A_PARTITION
 
     @property
     def fixed_routing(self) -> Routing | None:

@@ -1,23 +1,25 @@
 """Which partition has which key groups of which use, while batches run (S4, D1): measured, sought, proven, taken.
 
-    measured   with every batch: what the running placement costs, on rows that this batch sampled
-    sought     when that drifted, or the key groups of two uses began or ceased to go together: in the background
-    proven     a placement that was found must cost less on the rows of so many batches in a row (B9), none of which it
-               was made from: a solver finds much in a sample that is not in the data
-    taken      at a batch edge; no state moves
+measured   with every batch: what the running placement costs, on rows that this batch sampled
+sought     when that drifted, or the key groups of two uses began or ceased to go together: in the background
+proven     a placement that was found must cost less on the rows of so many batches in a row (B9), and none of these is
+           one that it was made from: a solver finds much in a sample that is not in the data
+taken      at a batch edge; no state moves
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dovetail.engine.background import Background
 from dovetail.optimizer.placement.cost import PlacementCost
 from dovetail.optimizer.placement.from_plan import cells_of_stores, problem_of_cells, shared_stores, uses_of_store
-from dovetail.optimizer.placement.problem import PartitionByGroup, PlacementProblem
+from dovetail.optimizer.placement.problem import PartitionByGroup
 from dovetail.optimizer.placement.sampled_problem import SampledProblem
+from dovetail.optimizer.placement.settings import Settings
+from dovetail.optimizer.placement.solve import solve_placement
 from dovetail.plan.key_classes import key_classes
 from dovetail.plan.placement import Placement, Placements, UseName, even_placement
 from dovetail.plan.shared_plan import SharedPlan
@@ -28,9 +30,6 @@ from dovetail.stats.unit_costs import UnitCosts
 
 BUSY_SHARE = 0.1
 """Seeking may take this share of the time: where data never rest, it would take a core else."""
-
-Solve = Callable[[PlacementProblem, PartitionByGroup, float], PartitionByGroup]
-"""A placement that costs no more than the given one, in about so many seconds."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +105,6 @@ class GroupPlacer:
     """
 
     units: UnitCosts
-    solve: Solve
     rules: PlacingRules = field(default_factory=PlacingRules)
     in_background: bool = True
     now: PlacementNow | None = None
@@ -213,7 +211,7 @@ class GroupPlacer:
         self._asked = whole, reason, batch
         self._asking = Background(
             f"placing {len(whole.classes)} key classes",
-            lambda: _find(plan, stats, self.units, whole, running, self.solve, self.rules.budget_s),
+            lambda: _find(plan, stats, self.units, whole, running, self.rules.budget_s),
         )
         if not self.in_background:
             self.wait()
@@ -269,7 +267,6 @@ def _find(
     units: UnitCosts,
     whole: SampledProblem,
     running: PartitionByGroup,
-    solve: Solve,
     budget_s: float,
 ) -> _Found:
     """Where pairs of key groups are too many for the sample, by what a forest says of them, if it knows better."""
@@ -285,7 +282,7 @@ def _find(
             if isinstance(predicted, Prediction):
                 cells[store] = predicted.cells()
     problem = problem_of_cells(plan, stats, units, cells) or whole
-    found = solve(problem.problem, running, budget_s)
+    found = solve_placement(problem.problem, Settings(time_budget_s=budget_s), running).partition_by_group
     before = whole.cost(running).seconds
     gain = 1 - whole.cost(found).seconds / before if before else 0.0
     return _Found(found, gain, tuple(overlaps))

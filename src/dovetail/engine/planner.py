@@ -15,11 +15,13 @@ from dovetail.engine.elastic_units import ElasticUnits
 from dovetail.engine.fill_intermediates import FillPolicy, settle_and_fill
 from dovetail.engine.joint_planner import JointPlanner
 from dovetail.engine.options import BICLIQUE, MATRIX, EngineOptions
+from dovetail.engine.place_groups import GroupPlacer
 from dovetail.engine.plan_history import PlanChange, PlanHistory
 from dovetail.engine.replan_reasons import replan_reasons
 from dovetail.engine.state import EngineState
 from dovetail.optimizer.choose_factorizations import choose_factorizations
 from dovetail.optimizer.choose_placement import PlacementPolicy, even_placements, placement_changes
+from dovetail.optimizer.choose_placing_keys import ChoosePlacingKeys, has_uneven_placing, placing_changes
 from dovetail.optimizer.choose_routing import (
     ChosenRouting,
     RoutingPolicy,
@@ -41,6 +43,7 @@ from dovetail.plan.placement import even_placement
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.query.stream import Stream
 from dovetail.stats.catalog import StatsCatalog
+from dovetail.stats.observed import IndexName
 from dovetail.stats.unit_costs import UnitCosts
 
 
@@ -76,6 +79,9 @@ class Planner:
         self._moved: tuple[str, ...] = ()
         self._grouped: tuple[tuple[LiveQuery, ...], tuple[tuple[LiveQuery, ...], tuple[GroupPlan, ...]]] | None = None
         self.history = PlanHistory()
+        self.placer: GroupPlacer | None = None
+        if options.places_by_samples:
+            self.placer = GroupPlacer(units, in_background=options.plan_in_background)
         self.elastic: ElasticUnits | None = None
 
     @property
@@ -104,7 +110,10 @@ class Planner:
         decisions = replace(decisions, intermediates=settled)
         running = self._running
         is_known = (
-            running is not None and (running.asked, running.decisions) == (asked, decisions) and running.stats is stats
+            running is not None
+            and (running.asked, running.decisions) == (asked, decisions)
+            and running.stats is stats
+            and not (self._options.may_place_by_one_key and has_uneven_placing(running.plan, now))
         )
         epoch = state.epoch if is_resumed and state.epoch else state.epoch + 1
         if running is not None and is_known:
@@ -117,7 +126,7 @@ class Planner:
                 even_placement(self._options.key_groups, self._options.partitions),
                 epoch=epoch,
                 stats=stats,
-                decisions=decisions,
+                decisions=self._with_placing_keys(decisions, state, now),
                 orders=orders,
                 groups=groups,
             )
@@ -137,11 +146,24 @@ class Planner:
         if running is not None and replace(plan, epoch=running.plan.epoch) == running.plan:
             # Other figures, the same plan: nobody needs to hear of it.
             return state, Planned(running.plan, queries, decisions, stats, orders, (), routings, asked)
-        because = "" if self.elastic is None else self.elastic.because
-        differences = [] if running is None else _differences(running, plan, asked, decisions, routings, because)
-        # What moved is a reason for other trees; a placement or a routing that changes alone has its own.
-        reasons = (*differences, *(() if is_known else self._moved))
+        reasons: tuple[str, ...] = ()
+        if running is not None:
+            because = "" if self.elastic is None else self.elastic.because
+            differences = _differences(running, plan, asked, decisions, routings, because)
+            # What moved is a reason for other trees; a placement or a routing that changes alone has its own.
+            reasons = (*differences, *self._why_placed(state.batch), *(() if is_known else self._moved))
         return replace(state, epoch=epoch), Planned(plan, queries, decisions, stats, orders, reasons, routings, asked)
+
+    def _with_placing_keys(self, decisions: Decisions, state: EngineState, stats: StatsCatalog) -> Decisions:
+        """Where nobody decided which of several keys places an index, and it matters."""
+        if decisions.placing_keys is not None or not self._options.may_place_by_one_key:
+            return decisions
+        partitions = self._options.partitions if self._running is None else self._running.plan.placement.partition_count
+        newest: dict[IndexName, int] = {}
+        for meta in state.buckets:
+            for index, _ in meta.indexes:
+                newest[meta.store, index] = max(meta.upper_batch, newest.get((meta.store, index), -1))
+        return replace(decisions, placing_keys=ChoosePlacingKeys(partitions, stats, newest))
 
     def _placed(self, plan: SharedPlan, stats: StatsCatalog, decisions: Decisions) -> SharedPlan:
         """With the placements that its policy chooses; the same record if it has them already."""
@@ -157,8 +179,15 @@ class Planner:
             placements = placements.only(uses_of(plan))
         return plan if placements == plan.placements else replace(plan, placements=placements)
 
-    @cached_property
+    def _why_placed(self, batch: int) -> tuple[str, ...]:
+        """Why key groups are placed anew from this batch on, if they are."""
+        placer = self.placer
+        return () if placer is None or placer.placed_in_batch != batch else (placer.because,)
+
+    @property
     def _placement_policy(self) -> PlacementPolicy:
+        if self.placer is not None:
+            return self.placer
         return even_placements(self._options.key_groups, self._options.partitions)
 
     def _matrix(self, plan: SharedPlan) -> JoinMatrix | None:
@@ -262,6 +291,7 @@ def _differences(
         f"new {start} of {now.get(query, query)} may probe {store}"
         for store, query, start in sorted(ready_now - ready_before)
     ]
+    reasons += placing_changes(running.plan, plan)
     reasons += placement_changes(running.plan.placements, plan.placements, uses_of(running.plan), because)
     return reasons + routing_changes(running.routings, routings)
 

@@ -13,7 +13,7 @@ from dovetail.query.stream import Stream
 from dovetail.runtime.report import GroupCount, StepCount, StreamCount, TaskReport, UnitWork
 from dovetail.stats.catalog import MATCH_KINDS, StatsCatalog
 from dovetail.stats.estimate import Estimate
-from dovetail.store.bucket_file import BucketMeta
+from dovetail.store.bucket_file import BucketMeta, by_store
 
 SMALL_WORK_S = 0.7
 """Of all hops together. Stages cost a tenth of a second each; two cores save half of the work."""
@@ -101,9 +101,10 @@ def _store_entries(state: EngineState, plan: SharedPlan, names: NamesOfTakers) -
     for store_id, leg in plan.asked_legs():
         users_by_store.setdefault(store_id, []).append(leg.query)
     users = {store_id: set(names.of(queries)) for store_id, queries in users_by_store.items()}
+    buckets_by_store = by_store(state.buckets)
     entries = []
     for store in plan.stores:
-        buckets = [meta for meta in state.buckets if meta.store == store.id]
+        buckets = buckets_by_store.get(store.id, [])
         entries.append(
             {
                 "name": store.id,

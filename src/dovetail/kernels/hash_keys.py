@@ -3,6 +3,8 @@
 A single integer-like key is mixed by a bijection, so equal codes mean equal keys (`is_exact`). Any other
 key (strings, decimals, several columns) is hashed: equal codes must be confirmed on the real values.
 The key group of a row is the top bits of its code, so an index sorted by code is sorted by key group too.
+A key of several columns may be *placed* by one of them: its key group is then that of the column alone, and what is
+left of the code tells the keys of the group apart.
 A row with a NULL in its key equals nothing and is left out by the caller through `valid_mask`.
 """
 
@@ -19,6 +21,9 @@ from numba import njit
 
 U64 = npt.NDArray[np.uint64]
 
+PLACING_BITS = 16
+"""So many bits of a code come from the column that places its key: more than key groups ever have."""
+
 _EXACT_KINDS = (pa.types.is_integer, pa.types.is_boolean, pa.types.is_date, pa.types.is_timestamp)
 
 
@@ -31,10 +36,13 @@ class KeyCodes:
     is_exact: bool
 
 
-def hash_keys(key_columns: list[pa.Array]) -> KeyCodes:
-    """The codes of rows whose key is made of these columns."""
+def hash_keys(key_columns: list[pa.Array], placing: int | None = None) -> KeyCodes:
+    """The codes of rows whose key is made of these columns, placed by the one at `placing` or by all of them."""
     is_exact = len(key_columns) == 1 and is_exact_type(key_columns[0].type)
-    codes = combine_words([words_of(column) for column in key_columns])
+    words = [words_of(column) for column in key_columns]
+    codes = combine_words(words)
+    if placing is not None:
+        codes = _placed(codes, words[placing])
     return KeyCodes(codes, _valid_mask(key_columns), is_exact)
 
 
@@ -46,6 +54,12 @@ def combine_words(words_by_column: list[U64]) -> U64:
     if codes is None:
         raise ValueError("a key needs a column")
     return codes
+
+
+def spread_codes(placed_codes: U64) -> U64:
+    """Codes of placed keys with the bits of the whole key first: as evenly spread as codes of other keys."""
+    spread: U64 = (placed_codes << np.uint64(PLACING_BITS)) | (placed_codes >> np.uint64(64 - PLACING_BITS))
+    return spread
 
 
 def is_exact_type(arrow_type: pa.DataType) -> bool:
@@ -166,6 +180,15 @@ def _combine(codes: Any, words: Any) -> Any:
     for i in range(len(words)):
         combined[i] = _mix_word(codes[i] * np.uint64(0x9E3779B97F4A7C15) + _mix_word(words[i]))
     return combined
+
+
+@njit(cache=True)
+def _placed(codes: Any, words: Any) -> Any:
+    placed = np.empty(len(words), np.uint64)
+    for i in range(len(words)):
+        group_bits = _mix_word(words[i]) >> np.uint64(64 - PLACING_BITS) << np.uint64(64 - PLACING_BITS)
+        placed[i] = group_bits | (codes[i] >> np.uint64(PLACING_BITS))
+    return placed
 
 
 @njit(cache=True)

@@ -3,7 +3,7 @@
     codes  0 ......................... 2**64      sorted: a key group is a range, a frequent key a long run
            |g0|g1|g2| ...        |g127|           mixed: the smallest distinct codes are a random sample of keys
 
-Each function searches the codes and reads a few hundred of them, however many there are.
+Each function but one searches the codes and reads a few hundred of them, however many there are.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from numba import njit
+
+from dovetail.kernels.hash_keys import spread_codes
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
@@ -46,6 +48,18 @@ def smallest_codes(codes: U64, count: int) -> U64:
     """The `count` smallest distinct ones of ascending codes; fewer if there are not so many."""
     found: U64 = _smallest_codes(codes, count)
     return found
+
+
+def smallest_spread_codes(placed_codes: U64, count: int) -> U64:
+    """The `count` smallest distinct ones among `spread_codes` of ascending codes of placed keys.
+
+    The only one that reads all codes: they are not sorted by what is wanted of them.
+    """
+    is_first = np.diff(placed_codes, prepend=~placed_codes[:1]) != 0
+    spread = spread_codes(placed_codes[is_first])
+    if len(spread) > count:
+        spread = np.partition(spread, count - 1)[:count]
+    return np.sort(spread)
 
 
 def heavy_codes(codes: U64, min_share: float = HEAVY_SHARE) -> CodeRuns:

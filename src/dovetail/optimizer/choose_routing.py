@@ -105,6 +105,11 @@ def _usual_reason(keys: tuple[object, ...]) -> str:
     return "no partition has much more to do than others" if keys else "it has no key"
 
 
+def imbalance_limit(total: float, partition_count: int) -> float:
+    """How much more than the mean the slowest partition may have to do: few rows are never even."""
+    return MAX_IMBALANCE + 2 * math.sqrt(partition_count / max(total, 1.0))
+
+
 def _choose(work: IndexWork, before: Routing, placement: Placement) -> tuple[Routing, str]:
     fair = work.total / placement.partition_count
     kept = [code for code in before.split_codes if _work(work, code) >= UNSPLIT_BELOW * fair]
@@ -113,8 +118,7 @@ def _choose(work: IndexWork, before: Routing, placement: Placement) -> tuple[Rou
         split_stored=tuple(code for code in before.split_stored if code in kept),
         split_probing=tuple(code for code in before.split_probing if code in kept),
     )
-    # Few rows are never even: what chance alone brings is no reason.
-    limit = MAX_IMBALANCE + 2 * math.sqrt(placement.partition_count / max(work.total, 1.0))
+    limit = imbalance_limit(work.total, placement.partition_count)
     by_hash = work.imbalance(HASH, placement)
     if work.imbalance(routing, placement) > limit:
         routing = _with_split(routing, work, SPLIT_ABOVE * fair)

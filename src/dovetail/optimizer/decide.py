@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from dovetail.optimizer.choose_placement import PlacementPolicy
+from dovetail.optimizer.choose_placing_keys import PlacingPolicy
 from dovetail.optimizer.choose_routing import RoutingPolicy
 from dovetail.optimizer.live_query import LiveQuery
 from dovetail.optimizer.materialize import KeptIntermediate, Use, foldable_subsets, intermediate_of, starts_of
@@ -20,7 +21,8 @@ class Decisions:
     """Where `orders` has none the greedy one is taken; `intermediates` name the starts that shall use them.
 
     `rank_order` has the stores of the lowest ranks: whoever ranks above all members of an intermediate may probe it.
-    `routing` and `placement` of None: the session's options say how indexes are routed and placed.
+    `routing` and `placement` of None: the session's options say how indexes are routed and placed. `placing_keys` of
+    None: these choose, too, which of several keys places an index.
     """
 
     orders: Orders = field(default_factory=dict)
@@ -28,6 +30,7 @@ class Decisions:
     rank_order: tuple[str, ...] = ()
     routing: RoutingPolicy | None = None
     placement: PlacementPolicy | None = None
+    placing_keys: PlacingPolicy | None = None
 
 
 Decide = Callable[[tuple[LiveQuery, ...], Mapping[str, Stream], StatsCatalog, int], Decisions]

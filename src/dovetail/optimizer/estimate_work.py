@@ -16,8 +16,7 @@ from dovetail.plan.placement import Placement
 from dovetail.plan.probe_tree import ProbeNode, member_name
 from dovetail.plan.routing import Routing
 from dovetail.plan.shared_plan import SharedPlan
-from dovetail.plan.store_plan import ROW, index_id
-from dovetail.query.expression import columns_of, rename_relations
+from dovetail.query.expression import columns_of
 from dovetail.stats.catalog import StatsCatalog
 from dovetail.stats.observed import IndexName
 
@@ -119,9 +118,8 @@ def _side(node: ProbeNode, stores: tuple[str, ...]) -> IndexName | None:
     if len(relations) != 1:
         return None
     (relation,) = relations
-    keys = tuple(rename_relations(key, {relation: ROW}) for key in node.step.probe_keys)
     member = next(place for place in range(len(stores)) if member_name(place) == relation)
-    return stores[member], index_id(keys)
+    return stores[member], node.step.probing_index(member).id
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
+from dovetail.optimizer.choose_placing_keys import place_tree
 from dovetail.optimizer.decide import Decisions
 from dovetail.optimizer.derive_stores import IntermediateFolds, derive_stores
 from dovetail.optimizer.live_query import LiveQuery
@@ -13,6 +15,7 @@ from dovetail.optimizer.plan_fills import filling_query, plan_fill
 from dovetail.optimizer.plan_lone_rows import plan_lone_rows, plan_matched_rows
 from dovetail.optimizer.share_probe_prefixes import Folds, Orders, share_probe_prefixes, taken_orders
 from dovetail.plan.group_plan import GroupPlan
+from dovetail.plan.lone_rows import MatchedRows
 from dovetail.plan.placement import Placement, Placements
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.query.stream import Stream
@@ -48,15 +51,22 @@ def plan_queries(
     filling = tuple(filling_query(query) for query, _ in filled)
     lone, matched = plan_lone_rows(forms.running), plan_matched_rows(forms.running)
     telling = (*(each.tree for each in lone), *(tree for each in matched for tree in each.trees))
+    fills = (plan_fill(query, source, stats, decisions.orders) for query, source in filled)
+    placings = decisions.placing_keys((*trees, *later, *telling)) if decisions.placing_keys else {}
+    placed = partial(place_tree, placings=placings)
+    indexed = tuple(map(placed, (*trees, *later, *telling)))
     return SharedPlan(
         epoch=epoch,
-        stores=derive_stores(forms.running, (*trees, *later, *telling), streams, forms.folds_by_store),
-        trees=trees,
+        stores=derive_stores(forms.running, indexed, streams, forms.folds_by_store),
+        trees=tuple(map(placed, trees)),
         placements=Placements(placement),
         complete_from_by_query=tuple((live.id, live.complete_from) for live in (*forms.running, *filling)),
-        fills=tuple(plan_fill(query, source, stats, decisions.orders) for query, source in filled),
-        lone_rows=lone,
-        matched_rows=matched,
+        fills=tuple(replace(fill, tree=placed(fill.tree)) for fill in fills),
+        lone_rows=tuple(replace(each, tree=placed(each.tree)) for each in lone),
+        matched_rows=tuple(
+            MatchedRows(placed(each.from_left), placed(each.from_right), placed(each.again), each.emits)
+            for each in matched
+        ),
         groups=groups,
     )
 

@@ -19,7 +19,7 @@ UseName = tuple[str, str]
 
 
 def use_of(store_id: str, index: IndexPlan) -> UseName:
-    return store_id, index.id if index.order is None else index_id(index.keys)
+    return store_id, index.id if index.order is None else index_id(index.keys, placing=index.placing)
 
 
 @dataclass(frozen=True)

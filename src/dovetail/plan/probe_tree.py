@@ -98,7 +98,12 @@ class ProbeStep:
     @cached_property
     def start_index(self) -> IndexPlan:
         """Of a first step: the index of the start's store in whose order its rows probe."""
-        return IndexPlan(tuple(rename_relations(key, {member_name(0): ROW}) for key in self.probe_keys))
+        return self.probing_index(0)
+
+    def probing_index(self, member: int) -> IndexPlan:
+        """Where all keys are of one member: its store's index by them, placed as what they probe is."""
+        keys = tuple(rename_relations(key, {member_name(member): ROW}) for key in self.probe_keys)
+        return IndexPlan(keys, placing=self.index.placing)
 
     def __str__(self) -> str:
         keys = ", ".join(map(str, self.probe_keys))

@@ -69,7 +69,11 @@ class SharedPlan:
             raise ValueError(f"a {self.matrix} has no {self.placement.partition_count} partitions")
 
     def store(self, store_id: str) -> StorePlan:
-        return next(store for store in self.stores if store.id == store_id)
+        return self._store_by_id[store_id]
+
+    @cached_property
+    def _store_by_id(self) -> dict[str, StorePlan]:
+        return {store.id: store for store in self.stores}
 
     @property
     def placement(self) -> Placement:

@@ -22,10 +22,19 @@ def store_id(stream: str, hop_window: HopWindow | None, owner: str = "") -> str:
     return f"{shared}/of {owner}" if owner else shared
 
 
-def index_id(keys: tuple[Expression, ...], order: Expression | None = None) -> str:
-    """`[x, y]` by key, `[x; z]` by key and then in order of z, `[; z]` in order of z alone."""
-    texts = ", ".join(str(key).removeprefix(f"{ROW}.") for key in keys)
-    return f"[{texts}]" if order is None else f"[{texts}; {str(order).removeprefix(f'{ROW}.')}]"
+def index_id(keys: tuple[Expression, ...], order: Expression | None = None, placing: int | None = None) -> str:
+    """`[x, y]` by key, `[x; z]` by key and then in order of z, `[; z]` in order of z alone.
+
+    `[x, y at x]` is by x and y as well, and placed by x.
+    """
+    texts = ", ".join(map(_of_row, keys))
+    placed = "" if placing is None else f" at {_of_row(keys[placing])}"
+    ordered = "" if order is None else f"; {_of_row(order)}"
+    return f"[{texts}{placed}{ordered}]"
+
+
+def _of_row(expression: Expression) -> str:
+    return str(expression).removeprefix(f"{ROW}.")
 
 
 @dataclass(frozen=True)
@@ -34,15 +43,21 @@ class IndexPlan:
 
     Rows of one code ascend by `order`, if there is one, and those in which it is NULL are left out: whoever probes
     such an index wants a range of it. Without keys every row has the code 0, so that the whole index is one run: for
-    conditions that are no equality.
+    conditions that are no equality. Of several keys the one at `placing` alone may say in which key group a row is:
+    then the row lies with those of an index by that key.
     """
 
     keys: tuple[Expression, ...]
     order: Expression | None = None
+    placing: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.placing is not None and not (len(self.keys) > 1 and 0 <= self.placing < len(self.keys)):
+            raise ValueError("one of several keys may place an index")
 
     @cached_property
     def id(self) -> str:
-        return index_id(self.keys, self.order)
+        return index_id(self.keys, self.order, self.placing)
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ class BatchTask:
     `sampled_joins` add to the reports and to nothing else. `fill_chunks` say how far the plan's fills go on.
     `decided_before_us` are the watermarks by which the batch before decided rows of outer and anti joins.
     `closed_us` says of aggregations up to which time their windows are closed and answered.
+    `samples_key_groups`: tell into which key groups some of the rows fall.
     A task stops a query that passes one of the `limits` in it alone; those for all tasks together are the driver's.
     """
 
@@ -54,3 +55,4 @@ class BatchTask:
     decided_before_us: tuple[tuple[str, int], ...] = ()
     late_before_us_by_batch: tuple[tuple[int, str, int], ...] | None = None
     closed_us: tuple[tuple[str, int], ...] = ()
+    samples_key_groups: bool = False

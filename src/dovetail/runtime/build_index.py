@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,16 +9,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dovetail.kernels.evaluate import evaluate
-from dovetail.kernels.hash_keys import hash_keys
 from dovetail.kernels.order_values import order_values
 from dovetail.kernels.select_rows import Mask
 from dovetail.kernels.sort_codes import sort_by_code_and_order, sort_codes
 from dovetail.plan.store_plan import EVENT_TIME, ROW, IndexPlan
 from dovetail.query.expression import Column, Expression
 from dovetail.query.types import TIMESTAMP
+from dovetail.runtime.key_codes import ColumnOf, key_codes
 from dovetail.store.bucket_file import BucketIndex
-
-ColumnOf = Callable[[Column], pa.Array]
 
 
 @dataclass(frozen=True)
@@ -35,7 +32,8 @@ class RowKeys:
 
 
 def row_keys(index: IndexPlan, column_of: ColumnOf, length: int, timezone: str, event_time: str | None) -> RowKeys:
-    codes, valid_mask = _codes(index, column_of, length, timezone)
+    keys = key_codes(index, column_of, length, timezone)
+    codes, valid_mask = keys.codes, keys.valid_mask
     if index.order is None:
         return RowKeys(codes, valid_mask)
     found = order_values(order_column(index.order, column_of, length, timezone, event_time))
@@ -59,7 +57,7 @@ def build_index(
 
 def with_null_key(index: IndexPlan, column_of: ColumnOf, length: int, timezone: str) -> Mask:
     """The rows that have a NULL in their key, and so no partner."""
-    _, valid_mask = _codes(index, column_of, length, timezone)
+    valid_mask = key_codes(index, column_of, length, timezone).valid_mask
     return np.zeros(length, np.bool_) if valid_mask is None else ~valid_mask
 
 
@@ -72,15 +70,6 @@ def order_column(
     if event_time is None:
         raise ValueError("an index by event time of a store that has none")
     return column_of(Column(ROW, event_time, TIMESTAMP))
-
-
-def _codes(
-    index: IndexPlan, column_of: ColumnOf, length: int, timezone: str
-) -> tuple[npt.NDArray[np.uint64], Mask | None]:
-    if not index.keys:
-        return np.zeros(length, np.uint64), None
-    keys = hash_keys([evaluate(key, column_of, length, timezone=timezone) for key in index.keys])
-    return keys.codes, keys.valid_mask
 
 
 def _by_code(codes: npt.NDArray[np.uint64], valid_mask: Mask | None) -> BucketIndex:

@@ -15,9 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dovetail.core.errors import EvaluationError
-from dovetail.kernels.evaluate import evaluate, evaluate_mask
+from dovetail.kernels.evaluate import evaluate_mask
 from dovetail.kernels.gather_rows import ABSENT, make_refs
-from dovetail.kernels.hash_keys import hash_keys
 from dovetail.kernels.leg_bits import LEGS_PER_WORD, bits_of_rows, no_bits
 from dovetail.kernels.match_pairs import NONE_PASS, NULL_TIME
 from dovetail.kernels.select_rows import Mask
@@ -29,6 +28,7 @@ from dovetail.plan.routing import HASH
 from dovetail.query.expression import TRUE, Expression
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.frame import Frame, FrameValues
+from dovetail.runtime.key_codes import probing_codes
 from dovetail.runtime.partial import Partial
 from dovetail.runtime.probe_operator import ProbeOperator, TakeRows
 from dovetail.runtime.report import TaskReport, UnitWork
@@ -245,11 +245,7 @@ class DecideOperator:
         for leg, own in enumerate(refs_by_leg):
             bits[leg // LEGS_PER_WORD][np.searchsorted(refs, own)] |= np.uint64(1 << (leg % LEGS_PER_WORD))
         values = FrameValues(Frame((tree.start,), (refs,)), self._snapshots)
-        keys = [
-            evaluate(key, values.column, len(refs), timezone=self._task.timezone)
-            for key in only_node(tree).step.probe_keys
-        ]
-        codes = hash_keys(keys).codes if keys else np.zeros(len(refs), np.uint64)
+        codes = probing_codes(only_node(tree).step, values.column, len(refs), self._task.timezone).codes
         order = np.argsort(codes, kind="stable")
         return _Asking(codes[order], refs[order], None, bits[:, order])
 

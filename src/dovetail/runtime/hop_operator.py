@@ -35,7 +35,7 @@ from dovetail.runtime.sample_joins import sample_joins
 from dovetail.runtime.snapshot import StoreSnapshot, forget_buckets
 from dovetail.runtime.store_writer import PIECES_PER_SPLIT
 from dovetail.runtime.watermarks import watermarks_after
-from dovetail.store.bucket_file import BucketMeta
+from dovetail.store.bucket_file import BucketMeta, by_store
 
 I64 = npt.NDArray[np.int64]
 
@@ -85,13 +85,10 @@ class _Hop:
         forget_buckets(self._root, {meta.path for meta in (*task.buckets, *current)})
         # Every task must number the buckets alike; messages arrive in any order.
         current = sorted(current, key=lambda meta: meta.place)
+        earlier, newest = by_store(task.buckets), by_store(current)
         self._snapshots = {
             store.id: StoreSnapshot(
-                self._root,
-                store,
-                [meta for meta in task.buckets if meta.store == store.id],
-                [meta for meta in current if meta.store == store.id],
-                task.timezone,
+                self._root, store, earlier.get(store.id, []), newest.get(store.id, []), task.timezone
             )
             for store in task.plan.stores
         }

@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from dovetail.core.errors import EvaluationError
 from dovetail.kernels.arrow_types import arrow_type
-from dovetail.kernels.evaluate import evaluate, evaluate_mask
+from dovetail.kernels.evaluate import evaluate_mask
 from dovetail.kernels.gather_rows import make_refs
-from dovetail.kernels.hash_keys import hash_keys, is_exact_type
+from dovetail.kernels.hash_keys import is_exact_type
 from dovetail.kernels.leg_bits import LEGS_PER_WORD, no_bits, rows_of_legs
 from dovetail.kernels.match_pairs import NO_LOWER, NO_UPPER, LegBounds, Pairs, ProbeRows, StoredRows, match_pairs
 from dovetail.kernels.match_ranges import match_ranges
@@ -31,6 +31,7 @@ from dovetail.query.types import BOOLEAN
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.fold_operator import FoldOperator
 from dovetail.runtime.frame import Frame, FrameValues, concat_frames
+from dovetail.runtime.key_codes import probing_codes
 from dovetail.runtime.partial import Partial
 from dovetail.runtime.probe import BucketEntries, Probe, bounds_of
 from dovetail.runtime.range_demands import RangeDemands, needs_ranges, range_demands
@@ -279,17 +280,9 @@ class ProbeOperator:
             return
         if len(wanted) < len(frame):
             frame, bits = frame.take(wanted), bits[:, wanted]
-        if not child.step.probe_keys:
-            self._send_on(Partial(child.id, np.zeros(len(frame), np.uint64), frame, bits))
-            return
         values = FrameValues(frame, self._snapshots)
         try:
-            keys = hash_keys(
-                [
-                    evaluate(key, values.column, len(values), timezone=self._task.timezone)
-                    for key in child.step.probe_keys
-                ]
-            )
+            keys = probing_codes(child.step, values.column, len(frame), self._task.timezone)
         except EvaluationError as error:
             self._report.fail({leg.query for leg in child.legs}, error)
             return

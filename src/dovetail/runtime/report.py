@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dovetail.kernels.select_rows import Mask, pack_sample, spread_rows
-from dovetail.kernels.summarize_codes import count_by_group, heavy_codes, smallest_codes
+from dovetail.kernels.summarize_codes import count_by_group, heavy_codes, smallest_codes, smallest_spread_codes
 from dovetail.plan.query_limits import BatchLimits, Found
-from dovetail.plan.store_plan import StorePlan
+from dovetail.plan.store_plan import IndexPlan, StorePlan
 from dovetail.stats.key_sketch import SKETCH_CODES
 from dovetail.stats.key_stats import MAX_HISTOGRAM_GROUPS
 from dovetail.stats.selection_sample import SAMPLED_ROWS_A_BATCH
@@ -93,17 +93,18 @@ class KeyCount:
     smallest_codes: list[int]
 
 
-def count_keys(store: str, index: str, codes: npt.NDArray[np.uint64], group_count: int) -> KeyCount:
-    """`codes` ascend."""
+def count_keys(store: str, index: IndexPlan, codes: npt.NDArray[np.uint64], group_count: int) -> KeyCount:
+    """`codes` ascend. Those of placed keys are not spread evenly: only once turned, the smallest are a sample."""
     heavy = heavy_codes(codes)
+    smallest = smallest_codes if index.placing is None else smallest_spread_codes
     return KeyCount(
         store,
-        index,
+        index.id,
         len(codes),
         count_by_group(codes, min(group_count, MAX_HISTOGRAM_GROUPS)).tolist(),
         heavy.codes.tolist(),
         heavy.counts.tolist(),
-        smallest_codes(codes, SKETCH_CODES).tolist(),
+        smallest(codes, SKETCH_CODES).tolist(),
     )
 
 

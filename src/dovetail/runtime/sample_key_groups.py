@@ -22,9 +22,9 @@ from dovetail.stats.key_group_sample import NO_GROUP, SAMPLED_ROWS_A_BATCH, Grou
 
 
 def sample_key_groups(task: BatchTask, decider: RowDecider, store: StorePlan, rows: StoreRows) -> list[KeyGroups]:
-    """Of rows that are kept; nothing where no key places them."""
-    indexes = placed_indexes(store)
-    if not indexes or rows.length == 0 or task.plan.matrix is not None:
+    """Of rows that are kept; nothing where no key places them, or nobody asks."""
+    indexes = placed_indexes(store) if task.samples_key_groups else ()
+    if not indexes or rows.length == 0:
         return []
     chosen = spread_rows(rows.length, SAMPLED_ROWS_A_BATCH)
     groups_by_use: dict[str, Groups] = {}

@@ -74,7 +74,9 @@ class StoreWriter:
             group_count = self._task.plan.placement.group_count
             with self.report.timed(STATISTICS):
                 self.report.keys += [
-                    count_keys(store.id, name, index.codes, group_count) for name, index in content.indexes.items()
+                    count_keys(store.id, index, content.indexes[index.id].codes, group_count)
+                    for index in store.indexes
+                    if index.id in content.indexes
                 ]
         self.written += [self._write(store, content, selections, split, cell) for cell in cells]
 

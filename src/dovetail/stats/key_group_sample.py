@@ -136,7 +136,7 @@ class KeyGroupSample:
             return None
         is_placed = (weighted.groups != NO_GROUP).any(axis=0)
         distinct, cell_of_row = _distinct_columns(weighted.groups[:, is_placed])
-        rows = np.bincount(cell_of_row, weighted.weights[is_placed], distinct.shape[1])
+        rows: F64 = np.bincount(cell_of_row, weighted.weights[is_placed], distinct.shape[1]).astype(np.float64)
         unplaced = float(weighted.weights[~is_placed].sum())
         return Cells(tuple(uses), distinct, rows, weighted.sampled_of(is_placed), unplaced)
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import sys
 import zlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -119,6 +119,14 @@ class BucketMeta:
     def layout(self) -> tuple[object, ...]:
         """Buckets merge only with buckets of the same layout."""
         return (self.columns, self.selections, self.keeps_all, tuple(name for name, _ in self.indexes), self.cell)
+
+
+def by_store(buckets: Iterable[BucketMeta]) -> dict[str, list[BucketMeta]]:
+    """In the order in which they come; there may be thousands of stores, so nobody should look for each one's own."""
+    found: dict[str, list[BucketMeta]] = {}
+    for meta in buckets:
+        found.setdefault(meta.store, []).append(meta)
+    return found
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,7 @@ def _few(answers: Answers) -> str:
 
 def open_session(case: EngineCase, checkpoint_dir: Path | str, **options: Any) -> LocalSession:
     """A session on which the case's streams are registered."""
+    exchange = {} if case.copies is None else {"exchange": "rows", "copies": case.copies}
     session = LocalSession(
         str(checkpoint_dir),
         partitions=case.partitions,
@@ -78,6 +79,7 @@ def open_session(case: EngineCase, checkpoint_dir: Path | str, **options: Any) -
         decide=None if case.plan_seed is None else random_decisions(case.plan_seed),
         fill_policy=None if case.plan_seed is None else random_fills(case.plan_seed),
         rows_per_chunk=3,
+        **exchange,
         **options,
     )
     for stream in case.streams:

@@ -39,6 +39,9 @@ EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 CLOSED_UNTIL = "$closed_until"
 """In the batch texts of a windowed aggregation: windows that end later are not answered yet."""
 
+COPIES = (None, "partition", "key")
+"""References travel, or rows in so many copies."""
+
 Row = tuple[Any, ...]
 
 
@@ -104,7 +107,7 @@ class EngineCase:
     """Everything one run of the engine is given. `batches[i]` maps a stream to its rows of batch i.
 
     A query that finds more than its `max_results_per_batch` must stop with that batch, one that meets more pairs than
-    `max_pairs_per_batch` may.
+    `max_pairs_per_batch` may. With `copies` rows are shipped, in so many; without, references are.
     """
 
     streams: tuple[StreamCase, ...]
@@ -118,6 +121,7 @@ class EngineCase:
     piece_bytes: int = 256 << 20
     plan_seed: int | None = None
     max_pairs_per_batch: int | None = None
+    copies: str | None = None
 
     def tables(self, batch: int) -> dict[str, pa.Table]:
         rows_by_stream = self.batches[batch]
@@ -200,6 +204,7 @@ def smaller_cases(case: EngineCase) -> Iterator[EngineCase]:
         {"plan_seed": None},
         {"merge_fanout": 4},
         {"max_pairs_per_batch": None},
+        {"copies": None},
     ):
         fewer = replace(case, **setting)
         if fewer != case:
@@ -260,6 +265,7 @@ def case_to_json(case: EngineCase) -> str:
         "piece_bytes": case.piece_bytes,
         "plan_seed": case.plan_seed,
         "max_pairs_per_batch": case.max_pairs_per_batch,
+        "copies": case.copies,
     }
     text = json.dumps(document, indent=1, ensure_ascii=False)
     return _INNERMOST_LIST.sub(lambda match: " ".join(match[0].split()), text) + "\n"
@@ -288,6 +294,7 @@ def case_from_json(text: str) -> EngineCase:
         document.get("piece_bytes", 256 << 20),
         document.get("plan_seed"),
         document.get("max_pairs_per_batch"),
+        document.get("copies"),
     )
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import pairwise
 from random import Random
 
-from dovetail.testing.cases import EngineCase, QueryCase, Row, StreamCase, moment_of
+from dovetail.testing.cases import COPIES, EngineCase, QueryCase, Row, StreamCase, moment_of
 from dovetail.testing.generators import START_US
 from dovetail.testing.random_queries import SECOND
 
@@ -43,6 +43,7 @@ def random_chain_case(seed: int) -> EngineCase:
         merge_fanout=rng.choice([2, 2, 3]),
         max_pairs=rng.choice([1, 4_000_000]),
         plan_seed=rng.randrange(1 << 30),
+        copies=rng.choice(COPIES),
     )
 
 

@@ -15,8 +15,8 @@ def let_keys_collide(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys that are hashed get one of eight codes, wherever they are hashed."""
     real_hash_keys = hash_keys
 
-    def colliding(columns: list[pa.Array]) -> KeyCodes:
-        keys = real_hash_keys(columns)
+    def colliding(columns: list[pa.Array], placing: int | None = None) -> KeyCodes:
+        keys = real_hash_keys(columns, placing)
         if keys.is_exact:
             return keys
         return KeyCodes(keys.codes & np.uint64(7 << 61), keys.valid_mask, is_exact=False)

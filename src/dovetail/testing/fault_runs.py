@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.testing.asserts import CaseFailed, CaseRun, QueryRun, change_queries, open_session
-from dovetail.testing.cases import EngineCase
+from dovetail.testing.cases import COPIES, EngineCase
 from dovetail.testing.faults import CRASH_STEPS, Faults, SimulatedCrash
 from dovetail.testing.local_session import LocalSession
 from dovetail.testing.oracle import answers_of_table
@@ -26,10 +26,12 @@ class BatchFaults:
     is_vacuumed: bool = False
     partitions: int | None = None
     """Restart with so many partitions before the batch."""
+    changes_exchange: bool = False
+    """Restart with another exchange before the batch."""
 
     @property
     def needs_restart(self) -> bool:
-        return self.crash_at is not None or self.retry_tasks or self.partitions is not None
+        return bool(self.crash_at or self.retry_tasks or self.partitions or self.changes_exchange)
 
 
 def random_faults(rng: Random, batch_count: int) -> tuple[BatchFaults, ...]:
@@ -40,6 +42,7 @@ def random_faults(rng: Random, batch_count: int) -> tuple[BatchFaults, ...]:
             is_redelivered=rng.random() < 0.3,
             is_vacuumed=rng.random() < 0.3,
             partitions=rng.choice([1, 2, 3]) if rng.random() < 0.3 else None,
+            changes_exchange=rng.random() < 0.3,
         )
         for _ in range(batch_count)
     )
@@ -53,6 +56,8 @@ def run_with_faults(case: EngineCase, checkpoint_dir: Path, faults: Sequence[Bat
             if fault.needs_restart:
                 session.close()
                 case = replace(case, partitions=fault.partitions or case.partitions)
+                if fault.changes_exchange:
+                    case = replace(case, copies=COPIES[(COPIES.index(case.copies) + 1) % len(COPIES)])
                 again = Faults(crash_at=fault.crash_at, retry_tasks=fault.retry_tasks)
                 session = open_session(case, checkpoint_dir, faults=again, **options)
             change_queries(session, case, batch, {})

@@ -15,7 +15,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from dovetail.testing.cases import EngineCase, QueryCase, Row, StreamCase, micros_of, moment_of
+from dovetail.testing.cases import COPIES, EngineCase, QueryCase, Row, StreamCase, micros_of, moment_of
 from dovetail.testing.random_aggregates import AggregateMaker
 from dovetail.testing.random_queries import DEFAULT_QUERY_LIMITS, SECOND, QueryLimits, QueryMaker
 
@@ -160,6 +160,7 @@ def make_case(rng: Random, limits: CaseLimits) -> EngineCase:
         max_pairs=rng.choice([1, 7, 4_000_000, 4_000_000]),
         piece_bytes=rng.choice([1, 256 << 20, 256 << 20]),
         plan_seed=rng.choice([None, rng.randrange(1 << 30)]),
+        copies=rng.choice(COPIES),
     )
 
 

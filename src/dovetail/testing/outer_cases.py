@@ -20,7 +20,7 @@ from dovetail.runtime.result_batch import answers_table
 from dovetail.store.layout import result_batch
 from dovetail.store.manifest import ResultFile
 from dovetail.testing.asserts import CaseFailed, assert_same_answers, change_queries, open_session, scratch_dir
-from dovetail.testing.cases import EngineCase, QueryCase, Row, StreamCase, keep_rows_in_time, moment_of
+from dovetail.testing.cases import COPIES, EngineCase, QueryCase, Row, StreamCase, keep_rows_in_time, moment_of
 from dovetail.testing.generators import START_US, CaseLimits, make_batches, make_streams
 from dovetail.testing.local_session import LocalSession
 from dovetail.testing.oracle import Answers, DuckDbOracle, answers_of_table
@@ -65,6 +65,7 @@ def random_outer_case(seed: int, limits: CaseLimits = OUTER_LIMITS) -> EngineCas
         max_pairs=rng.choice([1, 7, 4_000_000, 4_000_000]),
         piece_bytes=rng.choice([1, 256 << 20, 256 << 20]),
         plan_seed=rng.choice([None, rng.randrange(1 << 30)]),
+        copies=rng.choice(COPIES),
     )
 
 

@@ -17,10 +17,6 @@ from dovetail.optimizer.placement.problem import (
 MAX_PLACEMENTS = 20_000
 
 
-def count_placements(problem: PlacementProblem) -> int:
-    return problem.partition_count ** (problem.class_count * problem.group_count)
-
-
 def best_placement(problem: PlacementProblem) -> tuple[PartitionByGroup, float]:
     """The first of the cheapest, and its seconds."""
     groups, best, least = problem.group_count, problem.even(), float("inf")

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from dovetail.engine.fill_intermediates import FillPolicy
+from dovetail.kernels.hash_keys import PLACING_BITS
+from dovetail.optimizer.choose_placing_keys import Placings
 from dovetail.optimizer.choose_probe_orders import reachable_from
 from dovetail.optimizer.choose_routing import ChosenRouting
 from dovetail.optimizer.decide import Decide, Decisions, intermediates_of
@@ -15,8 +17,10 @@ from dovetail.optimizer.materialize import foldable_subsets, starts_of
 from dovetail.optimizer.weak_edges import weak_edges
 from dovetail.plan.key_classes import key_classes
 from dovetail.plan.placement import Placement, Placements, even_placement
+from dovetail.plan.probe_tree import ProbeTree
 from dovetail.plan.routing import RANDOM, Routing
 from dovetail.plan.shared_plan import SharedPlan, usual_routing
+from dovetail.plan.store_plan import IndexPlan
 from dovetail.query.stream import Stream
 from dovetail.stats.catalog import StatsCatalog
 
@@ -26,7 +30,7 @@ MOST_PARTITIONS = 5
 
 def random_decisions(seed: int) -> Decide:
     """Any order without needless cross products, any ranks, any subset of the joins that could be kept; any routings,
-    any placements and any number of partitions.
+    any placements, any placing keys and any number of partitions.
     """
     batches_per_plan = Random(seed).choice(BATCHES_PER_PLAN)
 
@@ -53,9 +57,25 @@ def random_decisions(seed: int) -> Decide:
                         joined[start] |= set(aliases)
                     chosen.append((live, aliases, starts))
         kept = intermediates_of(chosen, streams)
-        return Decisions(orders, kept, rank_order, RandomRoutings(seed, batch), RandomPlacements(seed, batch))
+        placing_keys = RandomPlacingKeys(rng.random())
+        return Decisions(
+            orders, kept, rank_order, RandomRoutings(seed, batch), RandomPlacements(seed, batch), placing_keys
+        )
 
     return decide
+
+
+@dataclass(frozen=True)
+class RandomPlacingKeys:
+    """Any of several keys places an index, or all of them do; the other side of a join may be another index then."""
+
+    seed: float
+
+    def __call__(self, trees: tuple[ProbeTree, ...]) -> Placings:
+        rng = Random(f"{self.seed} placings")
+        steps = {(node.step.target, node.step.index.keys): None for tree in trees for node in tree.walk()}
+        chosen = {each: rng.choice([None, *range(len(each[1]))]) for each in steps if len(each[1]) > 1}
+        return {each: place for each, place in chosen.items() if place is not None}
 
 
 @dataclass(frozen=True)
@@ -72,7 +92,7 @@ class RandomRoutings:
         chosen = []
         for store in plan.stores:
             for index in store.indexes:
-                codes = _codes_seen(stats, store.id, index.id)
+                codes = _codes_seen(stats, store.id, index)
                 routing = self._routing(rng, codes) if index.keys else rng.choice((usual_routing(index), RANDOM))
                 chosen.append(ChosenRouting(store.id, index.id, routing, "by chance"))
         return tuple(chosen)
@@ -119,9 +139,13 @@ def _placement(rng: Random, group_count: int, partition_count: int) -> Placement
     return Placement(tuple(rng.choice(used) for _ in range(group_count)), partition_count)
 
 
-def _codes_seen(stats: StatsCatalog, store: str, index: str) -> list[int]:
-    keys = stats.observed.keys.get((store, index))
-    return sorted({code for sketch in keys.sketch_by_batch.values() for code in sketch.codes}) if keys else []
+def _codes_seen(stats: StatsCatalog, store: str, index: IndexPlan) -> list[int]:
+    keys = stats.observed.keys.get((store, index.id))
+    seen = {code for sketch in keys.sketch_by_batch.values() for code in sketch.codes} if keys else set()
+    if index.placing is None:
+        return sorted(seen)
+    # A sketch has such codes turned: the bits that place them are the last.
+    return sorted((code >> PLACING_BITS) | (code << (64 - PLACING_BITS)) % (1 << 64) for code in seen)
 
 
 def random_fills(seed: int) -> FillPolicy:

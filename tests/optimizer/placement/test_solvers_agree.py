@@ -11,7 +11,7 @@ from dovetail.optimizer.placement.hypergraph import build_hypergraph
 from dovetail.optimizer.placement.mip import solve_mip
 from dovetail.testing.placement_oracle import best_placement, random_placement, random_small_problem
 
-SEEDS = range(int(os.environ.get("DOVETAIL_CASES", "200")))
+SEEDS = range(int(os.environ.get("DOVETAIL_CASES", "600")) // 3)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

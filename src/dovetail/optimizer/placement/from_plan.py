@@ -58,10 +58,11 @@ def problem_of_cells(
         )
         for store, cells in cells_by_store.items()
     ]
-    streams += _work(plan, stats, class_of_use)
     half_s = units.sent * usual_bytes / 2
+    work_s = units.probed + units.searched
     count = plan.placement.partition_count
-    costs = PlacementCosts(half_s, half_s + units.indexed + units.probed + units.searched, senders=count)
+    costs = PlacementCosts(half_s, half_s + units.indexed + work_s, senders=count)
+    streams += _work(plan, stats, class_of_use, work_s / costs.process_s if costs.process_s else 0.0)
     return SampledProblem(plan.placement.group_count, count, classes, tuple(streams), costs)
 
 
@@ -78,8 +79,12 @@ def shared_stores(plan: SharedPlan) -> set[str]:
     return {store.id for store in plan.stores if plan.ships(store) and store.id not in met}
 
 
-def _work(plan: SharedPlan, stats: StatsCatalog, class_of_use: Mapping[UseName, int]) -> list[SampledStream]:
-    """What is done with rows at the indexes; where routing deals it out, it lies nowhere in particular."""
+def _work(
+    plan: SharedPlan, stats: StatsCatalog, class_of_use: Mapping[UseName, int], weight: float
+) -> list[SampledStream]:
+    """What is done with rows at the indexes, in rows that take as long to receive and index: a row that probes or a
+    pair that it finds is `weight` of one. Where routing deals it out, it lies nowhere in particular.
+    """
     found = []
     group_count = plan.placement.group_count
     indexes = {(store.id, index.id): index for store in plan.stores for index in store.indexes}
@@ -87,7 +92,7 @@ def _work(plan: SharedPlan, stats: StatsCatalog, class_of_use: Mapping[UseName, 
         routing = plan.routing(store, indexes[store, name])
         if routing.subgroups is None:
             use = use_of(store, indexes[store, name])
-            rows = work.by_key_group(routing, group_count)
+            rows = work.by_key_group(routing, group_count) * weight
             groups = np.arange(group_count, dtype=np.int16)[None, rows > 0]
             cells = Cells((use[1],), groups, rows[rows > 0], 0.0)
             found.append(SampledStream(f"work at {store}{name}", (class_of_use[use],), cells, 0.0))

@@ -99,8 +99,22 @@ def canonical_edges(edges: Ints, weights: Floats) -> tuple[Ints, Floats, float]:
     edges = edges[:, edges.shape[1] - width :]
     if not len(edges):
         return edges, np.zeros(0), lone_s
-    distinct, number = np.unique(edges, axis=0, return_inverse=True)
-    return distinct, np.bincount(number.ravel(), weights[sizes > 1], minlength=len(distinct)), lone_s
+    order = np.lexsort(_packed(edges))
+    edges, weights = edges[order], weights[sizes > 1][order]
+    is_first = np.append(True, (edges[1:] != edges[:-1]).any(axis=1))
+    return edges[is_first], np.add.reduceat(weights, np.flatnonzero(is_first)), lone_s
+
+
+def _packed(edges: Ints) -> list[Ints]:
+    """As many nodes as fit in one integer, so that sorting compares few of them."""
+    bits = int(edges.max() + 2).bit_length()
+    each = 62 // bits
+    return [
+        np.asarray(
+            ((edges[:, at : at + each] + 1) << (bits * np.arange(edges[:, at : at + each].shape[1]))).sum(axis=1)
+        )
+        for at in range(0, edges.shape[1], each)
+    ]
 
 
 @dataclass(frozen=True, eq=False)

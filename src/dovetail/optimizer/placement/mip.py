@@ -26,6 +26,8 @@ from dovetail.optimizer.placement.hypergraph import ABSENT, Floats, Hypergraph, 
 
 FEASIBLE = 2
 """HiGHS's status of a solution that keeps all rows."""
+COST_OF_START = 1_000.0
+"""HiGHS has absolute tolerances, so what a placement costs must neither be tiny nor huge."""
 OPENING_NODES = 3
 """Rows about opening partitions for so many nodes per partition: by then, all are open."""
 
@@ -46,7 +48,10 @@ def column_count(graph: Hypergraph) -> int:
 
 def solve_mip(graph: Hypergraph, start: Ints, seconds: float, gap: float) -> MipAnswer:
     """Until proven to be within the gap of optimal, or out of time; the same answer each time if time is left."""
-    model = _Model(graph)
+    start_cost = graph.cost(start)
+    if not start_cost:
+        return MipAnswer(start, 0.0, 0.0, is_optimal=True)
+    model = _Model(graph, COST_OF_START / start_cost)
     renumbered = _number_by_first_use(start, model.order)
     solver = highspy.Highs()  # type: ignore[no-untyped-call]
     for option, value in (
@@ -68,7 +73,8 @@ def solve_mip(graph: Hypergraph, start: Ints, seconds: float, gap: float) -> Mip
         found = model.parts_of(np.array(solver.getSolution().col_value))
         parts = min(start, found, key=graph.cost)
     cost = graph.cost(parts)
-    bound = info.mip_dual_bound + graph.fixed_s if math.isfinite(info.mip_dual_bound) else 0.0
+    least = info.mip_dual_bound / COST_OF_START * start_cost
+    bound = least + graph.fixed_s if math.isfinite(least) else 0.0
     is_optimal = solver.getModelStatus() == highspy.HighsModelStatus.kOptimal
     return MipAnswer(parts, cost, min(bound, cost), is_optimal)
 
@@ -86,8 +92,9 @@ def _number_by_first_use(parts: Ints, order: Ints) -> Ints:
 class _Model:
     """Rows and columns as HiGHS wants them: a, then y, then m."""
 
-    def __init__(self, graph: Hypergraph) -> None:
+    def __init__(self, graph: Hypergraph, scale: float) -> None:
         self.graph = graph
+        self.weights, self.loads = graph.weights * scale, graph.loads * scale
         self.order = np.argsort(-(graph.loads.sum(axis=0) + _shipping_by_node(graph)), kind="stable")
         partitions = graph.partition_count
         self.copies_at = graph.node_count * partitions
@@ -130,7 +137,7 @@ class _Model:
 
     def _add_slowest(self) -> None:
         nodes, partitions = self.graph.node_count, self.graph.partition_count
-        for number, loads in enumerate(self.graph.loads):
+        for number, loads in enumerate(self.loads):
             columns = np.arange(nodes * partitions)
             slowest = np.full(partitions, self.slowest_at + number)
             self._add(
@@ -156,11 +163,11 @@ class _Model:
         count = self.slowest_at + len(graph.loads)
         lp.num_col_, lp.num_row_ = count, self._row_count
         lp.col_cost_ = np.concatenate(
-            (np.zeros(self.copies_at), np.repeat(graph.weights, graph.partition_count), np.ones(len(graph.loads)))
+            (np.zeros(self.copies_at), np.repeat(self.weights, graph.partition_count), np.ones(len(self.loads)))
         )
         lower, upper = np.zeros(count), np.ones(count)
-        means = graph.loads.sum(axis=1) / graph.partition_count
-        lower[self.slowest_at :] = np.maximum(means, graph.loads.max(axis=1, initial=0.0))
+        means = self.loads.sum(axis=1) / graph.partition_count
+        lower[self.slowest_at :] = np.maximum(means, self.loads.max(axis=1, initial=0.0))
         upper[self.slowest_at :] = math.inf
         for rank, node in enumerate(self.order[: graph.partition_count]):
             upper[node * graph.partition_count + rank + 1 : (node + 1) * graph.partition_count] = 0.0
@@ -184,14 +191,15 @@ class _Model:
         places[np.arange(graph.node_count), parts] = 1.0
         of_edges = np.where(self.graph.edges[:, :, None] == ABSENT, 0.0, places[graph.edges])
         copies = of_edges.max(axis=1, initial=0.0)
-        return np.concatenate((places.ravel(), copies.ravel(), graph.part_loads(parts).max(axis=1, initial=0.0)))
+        slowest = np.array([np.bincount(parts, row).max(initial=0.0) for row in self.loads])
+        return np.concatenate((places.ravel(), copies.ravel(), slowest))
 
     def parts_of(self, values: Floats) -> Ints:
         places = values[: self.copies_at].reshape(self.graph.node_count, self.graph.partition_count)
-        return places.argmax(axis=1)
+        return np.asarray(places.argmax(axis=1), dtype=np.int64)
 
 
 def _shipping_by_node(graph: Hypergraph) -> Floats:
     edges, starts = graph.incidence
     nodes = np.repeat(np.arange(graph.node_count), np.diff(starts))
-    return np.bincount(nodes, graph.weights[edges], minlength=graph.node_count)
+    return np.bincount(nodes, graph.weights[edges], minlength=graph.node_count).astype(np.float64)

@@ -43,7 +43,8 @@ class SampledStream:
 
     @cached_property
     def _is_placed(self) -> npt.NDArray[np.bool_]:
-        return self._groups != NO_GROUP
+        found: npt.NDArray[np.bool_] = self._groups != NO_GROUP
+        return found
 
     def targets(self, partition_by_group: I64) -> I64:
         """By cell and use the partition, `NO_GROUP` where there is none."""
@@ -53,7 +54,8 @@ class SampledStream:
     @property
     def use_rows(self) -> F64:
         """By cell, the rows once for each use that places them."""
-        return self.cells.rows * self._is_placed.sum(axis=1)
+        found: F64 = self.cells.rows * self._is_placed.sum(axis=1)
+        return found
 
     def association(self) -> float:
         """How much the key groups of its uses go together beyond chance: phi squared, of the pair where it is most.

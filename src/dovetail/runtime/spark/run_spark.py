@@ -20,8 +20,10 @@ from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.hop_operator import run_hop
 from dovetail.runtime.local.run_local import run_stages
 from dovetail.runtime.message import Kind, Message
+from dovetail.runtime.report import TaskReport
 from dovetail.runtime.source_operator import run_source
 from dovetail.runtime.spark.pack_columns import Packing
+from dovetail.runtime.spark.shuffle_metrics import ShuffleMetrics
 from dovetail.runtime.store_operator import run_store
 
 MESSAGE_SCHEMA = StructType(
@@ -49,7 +51,11 @@ def run_spark(task: BatchTask, rows: DataFrame, packing: Packing, shared: Broadc
     for stage in stages:
         exchanged = messages.repartitionById(partitions, messages["target"])
         messages = exchanged.mapInArrow(stage, MESSAGE_SCHEMA)
-    return _collected(messages)
+    metrics = ShuffleMetrics(rows.sparkSession.sparkContext)
+    with metrics.observed():
+        collected = _collected(messages)
+    report = TaskReport(shuffled=metrics.exchanges(len(stages)))
+    return [*collected, Message(0, Kind.REPORT, report.to_bytes())]
 
 
 def _collected(messages: DataFrame) -> list[Message]:

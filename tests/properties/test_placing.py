@@ -1,0 +1,49 @@
+"""No answer depends on placements that follow the data, however restless the rules make them (S4, D3)."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from dovetail.engine import planner
+from dovetail.engine.place_groups import GroupPlacer, PlacingRules
+from dovetail.engine.planner import Planned, Planner
+from dovetail.testing.asserts import check_case
+from dovetail.testing.cases import EngineCase
+from dovetail.testing.generators import random_case
+
+CASE_COUNT = int(os.environ.get("DOVETAIL_CASES", "600"))
+FIRST_SEED = int(os.environ.get("DOVETAIL_SEED", "0"))
+RESTLESS = PlacingRules(worth=-1.0, drift=0.0, association_drift=0.0, in_a_row=1, budget_s=0.02)
+
+
+def restless_case(seed: int) -> EngineCase:
+    return replace(random_case(seed), key_groups=16, partitions=2 + seed % 3)
+
+
+@pytest.fixture
+def changes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Batches from which on key groups were placed anew."""
+    found: list[int] = []
+    note_committed = Planner.note_committed
+
+    def noted(self: Planner, batch: int, planned: Planned, run_ms: float, rows: int) -> None:
+        running = self.running
+        if running is not None and running.plan.placements.special != planned.plan.placements.special:
+            found.append(batch)
+        note_committed(self, batch, planned, run_ms, rows)
+
+    monkeypatch.setattr(Planner, "note_committed", noted)
+    monkeypatch.setattr(planner, "GroupPlacer", partial(GroupPlacer, rules=RESTLESS))
+    return found
+
+
+@pytest.mark.parametrize("exchange", ["rows", "references"])
+def test_answers_are_the_oracles_while_placements_follow_the_data(exchange: str, changes: list[int]) -> None:
+    count = CASE_COUNT // 24
+    for seed in range(FIRST_SEED, FIRST_SEED + count):
+        check_case(restless_case(seed), exchange=exchange, placement="shared")
+    assert len(changes) > count / 4
