@@ -7,7 +7,7 @@ STAMP  := $(VENV)/.setup-done
 # foreachBatch callback.
 PYTEST := $(BIN)/pytest
 SUITES := single queries window multiway smallest ilp adaptive tpch-multi materialize adhoc skew theta aggregates \
-	placement partition
+	placement partition elastic
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-all lint fmt bench bench-quick clean

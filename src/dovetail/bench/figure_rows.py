@@ -263,6 +263,22 @@ def _refused(figures: Figures) -> str:
     return "refused" if figures.get("spark_refusal") else ""
 
 
+def _elastic_rows(figures: Figures) -> list[FigureRow]:
+    units = " -> ".join(map(str, figures["units"]))
+    return [
+        FigureRow(
+            "input rows; batches, one every", f"{figures['rows']:,}; {figures['batches']}, {figures['trigger_s']:g} s"
+        ),
+        FigureRow("units", f"{units}; changes in the flicker: {figures['flicker_changes']}"),
+        FigureRow("stored rows moved; results wrong", f"{figures['state_rows_moved']}; {figures['results_wrong']}"),
+        FigureRow("most batches longer than twice the usual, per change", f"{figures['long_batches_per_change']}"),
+        FigureRow(
+            "from file to committed answers, median; longest",
+            f"{figures['latency_p50_s']} s; {figures['latency_max_s']} s",
+        ),
+    ]
+
+
 ROWS_BY_SUITE: Mapping[str, Callable[[Figures], list[FigureRow]]] = {
     "single": _single_rows,
     "queries": _queries_rows,
@@ -279,4 +295,5 @@ ROWS_BY_SUITE: Mapping[str, Callable[[Figures], list[FigureRow]]] = {
     "aggregates": _aggregates_rows,
     "placement": placement_rows,
     "partition": partition_rows,
+    "elastic": _elastic_rows,
 }
