@@ -3,7 +3,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dovetail.kernels.select_rows import Mask, any_of, pack_masks, pack_sample, spread_rows, unpack_sample
+from dovetail.kernels.select_rows import (
+    Mask,
+    SelectionWords,
+    add_mask,
+    any_of,
+    no_selections,
+    spread_rows,
+    unpack_sample,
+)
 
 
 def masks_of(count: int, length: int) -> list[Mask]:
@@ -11,20 +19,39 @@ def masks_of(count: int, length: int) -> list[Mask]:
     return [generator.random(length) < 0.4 for _ in range(count)]
 
 
+def words_of(masks: list[Mask], length: int, failed: frozenset[int] = frozenset()) -> SelectionWords:
+    words = no_selections(len(masks), length)
+    for place, mask in enumerate(masks):
+        add_mask(words, place, mask)
+    return SelectionWords(words, len(masks), length, failed)
+
+
 @pytest.mark.parametrize("count", [0, 1, 63, 64, 65, 128, 130])
 def test_mask_i_is_bit_i_mod_64_of_word_i_div_64(count: int) -> None:
     masks = masks_of(count, 9)
-    words = pack_masks(masks, 9)
+    found = words_of(masks, 9)
+    words = found.words
     assert len(words) == -(-count // 64)
     assert all(word.dtype == np.uint64 for word in words)
     for place, mask in enumerate(masks):
         bits = [int(word) >> (place % 64) & 1 for word in words[place // 64]]
         assert bits == mask.astype(int).tolist()
+        assert found.mask(place).tolist() == mask.tolist()
+    assert found.any().tolist() == any_of(masks, 9).tolist()
 
 
 def test_bits_that_no_mask_fills_are_zero() -> None:
-    (word,) = pack_masks([np.ones(3, np.bool_)] * 3, 3)
+    (word,) = words_of([np.ones(3, np.bool_)] * 3, 3).words
     assert word.tolist() == [0b111] * 3
+
+
+def test_rows_are_taken_by_mask_and_by_position() -> None:
+    masks = masks_of(70, 20)
+    wanted = masks_of(1, 20)[0]
+    for rows in (wanted, np.flatnonzero(wanted)[::-1]):
+        taken = words_of(masks, 20, frozenset({3})).take(rows)
+        assert (taken.length, taken.count, taken.failed) == (int(wanted.sum()), 70, {3})
+        assert all(taken.mask(place).tolist() == mask[rows].tolist() for place, mask in enumerate(masks))
 
 
 def test_any_of_wants_rows_that_some_mask_wants() -> None:
@@ -63,5 +90,13 @@ def test_rows_that_come_in_turns_are_drawn_evenly(period: int) -> None:
 def test_a_sample_unpacks_to_what_was_packed(count: int, length: int) -> None:
     masks = masks_of(count, length)
     rows = spread_rows(length, 20)
-    unpacked = unpack_sample(pack_sample(masks, rows), len(rows))
+    unpacked = unpack_sample(words_of(masks, length).sample(rows), len(rows))
     assert unpacked.tolist() == [mask[rows].tolist() for mask in masks]
+
+
+def test_a_sample_leaves_out_what_failed() -> None:
+    masks = masks_of(5, 30)
+    rows = spread_rows(30, 20)
+    unpacked = unpack_sample(words_of(masks, 30, frozenset({1, 4})).sample(rows), len(rows))
+    assert unpacked.tolist() == [masks[place][rows].tolist() for place in (0, 2, 3)]
+    assert words_of([], 30).sample(rows) == b""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import pytest
 
@@ -10,8 +10,9 @@ from dovetail.engine.state import EngineState
 from dovetail.kernels import hash_keys
 from dovetail.plan.store_plan import Retention
 from dovetail.query.stream import Stream
+from dovetail.store.bucket_file import BucketMeta
 from dovetail.testing.asserts import failure_of
-from dovetail.testing.generators import DEFAULT_LIMITS, LONE_WINDOWS, CaseLimits, random_case
+from dovetail.testing.generators import DEFAULT_LIMITS, GROUPS, LONE_WINDOWS, CaseLimits, random_case
 
 CASES = 200
 
@@ -36,11 +37,12 @@ def no_key_is_null(_columns: object) -> None:
         (Retention, "is_dead", is_dead_a_second_early, LONE_WINDOWS),
         (EngineState, "watermark_us_by_stream", watermarks_without_lateness, DEFAULT_LIMITS),
         (hash_keys, "_valid_mask", no_key_is_null, DEFAULT_LIMITS),
+        (BucketMeta, "home_rows", property(lambda meta: meta.rows), GROUPS),
     ],
-    ids=["rows expire too early", "lateness is forgotten", "NULL equals NULL"],
+    ids=["rows expire too early", "lateness is forgotten", "NULL equals NULL", "copies are at home"],
 )
 def test_a_planted_bug_is_found(
-    monkeypatch: pytest.MonkeyPatch, owner: object, name: str, bug: Callable[..., object], limits: CaseLimits
+    monkeypatch: pytest.MonkeyPatch, owner: object, name: str, bug: object, limits: CaseLimits
 ) -> None:
     monkeypatch.setattr(owner, name, bug)
     assert "CaseFailed" in (failure_of(random_case(seed, limits)) for seed in range(CASES))

@@ -36,7 +36,7 @@ from dovetail.bench.workbench import Workbench
 
 DEFAULT_SCALE = 0.2
 QUICK_SCALE = 0.005
-DEFAULT_ROWS = 1_000_000
+DEFAULT_ROWS = 4_000_000
 QUICK_ROWS = 8_000
 BATCHES = 4
 QUICK_BATCHES = 2

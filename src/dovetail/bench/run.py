@@ -21,6 +21,7 @@ from dovetail.bench import (
     ilp,
     materialize,
     multiway,
+    partition,
     placement,
     queries,
     single,
@@ -49,6 +50,7 @@ SUITES: dict[str, Callable[[Workbench], dict[str, object]]] = {
     "adhoc": adhoc.run,
     "theta": theta.run,
     "aggregates": aggregates.run,
+    "partition": partition.run,
     "elastic": elastic.run,
 }
 

@@ -14,7 +14,7 @@ from dovetail.cli.errors import show_errors
 
 SUITES_TEXT = (
     "single, queries, window, multiway, smallest, ilp, adaptive, tpch-multi, materialize, adhoc, skew, theta, "
-    "aggregates, placement or elastic."
+    "aggregates, placement, partition or elastic."
 )
 
 

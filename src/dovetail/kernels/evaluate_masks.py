@@ -21,7 +21,7 @@ from dovetail.query.expression import Call, Column, Expression, Literal
 MaskKernel = Callable[[Rows], Mask]
 _Operator = Callable[[Numbers, Any], Any]
 
-_INTEGER_OPERATORS: dict[str, _Operator] = {
+COMPARED_BY: dict[str, _Operator] = {
     "eq": np.equal,
     "ne": np.not_equal,
     "lt": np.less,
@@ -31,7 +31,7 @@ _INTEGER_OPERATORS: dict[str, _Operator] = {
 }
 # NaN is above every constant: `>` must hold for it, so it is the negation of `<=`, which never holds.
 _FLOATING_OPERATORS: dict[str, _Operator] = {
-    **_INTEGER_OPERATORS,
+    **COMPARED_BY,
     "gt": lambda values, constant: _inverted(np.less_equal(values, constant)),
     "ge": lambda values, constant: _inverted(np.less(values, constant)),
 }
@@ -76,15 +76,15 @@ def _null_test(column: Column, *, is_wanted: bool) -> MaskKernel:
 
 def _constant_comparison(call: Call) -> MaskKernel | None:
     """Column against constant, on the value buffer itself."""
-    if call.function not in _INTEGER_OPERATORS:
+    if call.function not in COMPARED_BY:
         return None
     column, literal = call.args
     if not isinstance(column, Column) or not isinstance(literal, Literal):
         return None
-    constant = _plain_constant(literal)
+    constant = plain_constant(literal)
     if constant is None:
         return None
-    operators = _FLOATING_OPERATORS if column.type.is_floating else _INTEGER_OPERATORS
+    operators = _FLOATING_OPERATORS if column.type.is_floating else COMPARED_BY
     operator = operators[call.function]
 
     def mask(rows: Rows) -> Mask:
@@ -95,7 +95,7 @@ def _constant_comparison(call: Call) -> MaskKernel | None:
     return mask
 
 
-def _plain_constant(literal: Literal) -> Any:
+def plain_constant(literal: Literal) -> Any:
     """The constant as it stands in a value buffer, or None where there is no such buffer or order."""
     sql_type, value = literal.type, literal.value
     if value is None or (sql_type.is_floating and math.isnan(value)):

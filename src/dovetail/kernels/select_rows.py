@@ -3,23 +3,72 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numba import njit
 
 Mask = npt.NDArray[np.bool_]
 U64 = npt.NDArray[np.uint64]
+SELECTIONS_PER_WORD = 64
 
 _GOLDEN = (5**0.5 - 1) / 2
 
 
-def pack_masks(masks: Sequence[Mask], length: int) -> tuple[U64, ...]:
-    """Bit `i % 64` of word `i // 64` says whether the row passes mask i."""
-    words = [np.zeros(length, np.uint64) for _ in range((len(masks) + 63) // 64)]
-    for place, mask in enumerate(masks):
-        words[place // 64] |= mask.astype(np.uint64) << np.uint64(place % 64)
-    return tuple(words)
+@dataclass(frozen=True)
+class SelectionWords:
+    """Bit `i % 64` of word `i // 64` says whether the row passes selection i, of `count` selections.
+
+    Those that failed on some row pass none: nobody may take that for an answer.
+    """
+
+    words: tuple[U64, ...]
+    count: int
+    length: int
+    failed: frozenset[int] = frozenset()
+
+    def any(self) -> Mask:
+        """The rows that some selection passes."""
+        wanted: Mask = np.bitwise_or.reduce(self.words) != 0 if self.words else np.zeros(self.length, np.bool_)
+        return wanted
+
+    def mask(self, place: int) -> Mask:
+        word, bit = divmod(place, SELECTIONS_PER_WORD)
+        mask: Mask = (self.words[word] >> np.uint64(bit)) & np.uint64(1) != 0
+        return mask
+
+    def take(self, rows: npt.NDArray[Any]) -> SelectionWords:
+        """Of the rows under a mask, or at these positions."""
+        words = tuple(word[rows] for word in self.words)
+        length = int(np.count_nonzero(rows)) if rows.dtype == np.bool_ else len(rows)
+        return SelectionWords(words, self.count, length, self.failed)
+
+    def sample(self, rows: npt.NDArray[np.int64]) -> bytes:
+        """These rows' bits, selection by selection without the failed, each in bytes of its own.
+
+        Row i is bit `i % 8` of byte `i // 8`.
+        """
+        if not self.words:
+            return b""
+        by_row = np.stack([word[rows] for word in self.words]).view(np.uint8)
+        bits = np.unpackbits(by_row, axis=1, bitorder="little").reshape(len(self.words), len(rows), -1)
+        by_selection = bits.transpose(0, 2, 1).reshape(-1, len(rows))[: self.count]
+        told = [place for place in range(self.count) if place not in self.failed]
+        return np.packbits(by_selection[told], axis=1, bitorder="little").tobytes()
+
+
+def no_selections(count: int, length: int) -> tuple[U64, ...]:
+    """Words for so many selections of which none passes a row yet."""
+    return tuple(np.zeros(length, np.uint64) for _ in range(-(-count // SELECTIONS_PER_WORD)))
+
+
+def add_mask(words: Sequence[U64], place: int, mask: Mask) -> None:
+    """The selection at `place` passes the rows under `mask`."""
+    word, bit = divmod(place, SELECTIONS_PER_WORD)
+    _add_mask(words[word], mask, np.uint64(bit))
 
 
 def spread_rows(length: int, count: int) -> npt.NDArray[np.int64]:
@@ -38,16 +87,8 @@ def _places_in_stretches(count: int) -> npt.NDArray[np.float64]:
     return stretches + stretches * _GOLDEN % 1.0
 
 
-def pack_sample(masks: Sequence[Mask], rows: npt.NDArray[np.int64]) -> bytes:
-    """These rows' bits, mask by mask, each in bytes of its own: row i is bit `i % 8` of byte `i // 8`."""
-    sampled = np.empty((len(masks), len(rows)), np.bool_)
-    for place, mask in enumerate(masks):
-        mask.take(rows, out=sampled[place], mode="clip")
-    return np.packbits(sampled, axis=1, bitorder="little").tobytes()
-
-
 def unpack_sample(packed: bytes, row_count: int) -> Mask:
-    """`pack_sample`'s bits again, as `[mask, row]`."""
+    """The bits of `SelectionWords.sample` again, as `[selection, row]`."""
     packed_by_mask = np.frombuffer(packed, np.uint8).reshape(-1, -(-row_count // 8))
     return np.unpackbits(packed_by_mask, axis=1, count=row_count, bitorder="little").view(np.bool_)
 
@@ -57,3 +98,9 @@ def any_of(masks: Sequence[Mask], length: int) -> Mask:
     for mask in masks:
         wanted |= mask
     return wanted
+
+
+@njit(cache=True)
+def _add_mask(word: Any, mask: Any, bit: Any) -> None:
+    for i in range(len(word)):
+        word[i] |= np.uint64(mask[i]) << bit

@@ -106,7 +106,12 @@ class StorePlan:
     def keeps_all(self) -> bool:
         return TRUE in self.selection_set
 
-    @property
+    @cached_property
     def tested_selections(self) -> tuple[Expression, ...]:
         """The selections that need a bit per row, in the order of their bits."""
         return tuple(selection for selection in self.selections if selection != TRUE)
+
+    @cached_property
+    def selection_names(self) -> tuple[str, ...]:
+        """Theirs, by which buckets know them."""
+        return tuple(map(str, self.tested_selections))

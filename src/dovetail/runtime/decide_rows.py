@@ -11,12 +11,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dovetail.core.errors import EvaluationError
-from dovetail.kernels.evaluate import evaluate_mask
-from dovetail.kernels.select_rows import Mask, any_of
+from dovetail.kernels.decide_selections import DecidedSelections, decide_selections
+from dovetail.kernels.select_rows import Mask, SelectionWords, any_of
 from dovetail.plan.affected_queries import queries_of_index, queries_of_selection, selections_of_queries
 from dovetail.plan.fill import filled_by
 from dovetail.plan.store_plan import IndexPlan, StorePlan
-from dovetail.query.expression import TRUE
+from dovetail.query.expression import TRUE, Expression
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.report import STATISTICS, SelectionCount, TaskReport, sample_query_sets
 
@@ -25,10 +25,10 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True)
 class StoreRows:
-    """Rows of a store, with what each selection says of them; `times` of None: without event time."""
+    """Rows of a store, with what its tested selections say of them; `times` of None: without event time."""
 
     columns: dict[str, pa.Array]
-    masks: dict[str, Mask]
+    selections: SelectionWords
     times: npt.NDArray[np.int64] | None
     length: int
 
@@ -36,7 +36,7 @@ class StoreRows:
         keep = pa.array(wanted)
         return StoreRows(
             {name: column.filter(keep) for name, column in self.columns.items()},
-            {name: mask[wanted] for name, mask in self.masks.items()},
+            self.selections.take(wanted),
             None if self.times is None else self.times[wanted],
             int(wanted.sum()),
         )
@@ -45,7 +45,7 @@ class StoreRows:
         taken = pa.array(idx)
         return StoreRows(
             {name: column.take(taken) for name, column in self.columns.items()},
-            {name: mask[idx] for name, mask in self.masks.items()},
+            self.selections.take(idx),
             None if self.times is None else self.times[idx],
             len(idx),
         )
@@ -71,17 +71,18 @@ class RowDecider:
         `is_counted` is False for rows that are older than the batch: statistics speak of new ones.
         """
         length = len(next(iter(columns.values())))
-        masks = self._selection_masks(store, columns, length, set() if is_counted else {filled_by(store.id)})
+        decided = self._decided(store, columns, length, set() if is_counted else {filled_by(store.id)})
         if is_counted:
             with self._report.timed(STATISTICS):
                 self._report.selections += [
-                    SelectionCount(store.id, selection, length, int(np.count_nonzero(mask)))
-                    for selection, mask in masks.items()
+                    SelectionCount(store.id, store.selection_names[place], length, count)
+                    for place, count in enumerate(decided.counts.tolist())
+                    if place not in decided.words.failed
                 ]
-                self._report.query_sets += sample_query_sets(store, masks, length)
-        rows = StoreRows(columns, masks, times, length)
+                self._report.query_sets += sample_query_sets(store, decided.words)
+        rows = StoreRows(columns, decided.words, times, length)
         if not store.keeps_all:
-            wanted = any_of(list(masks.values()), length)
+            wanted = decided.words.any()
             if not wanted.all():
                 rows = rows.where(wanted)
         return rows
@@ -107,19 +108,16 @@ class RowDecider:
     def _guard(self, store: StorePlan, index: IndexPlan, rows: StoreRows) -> tuple[Mask, set[str]]:
         queries = queries_of_index(self._task.plan, store.id, index)
         selections = selections_of_queries(self._task.plan, store.id, queries)
-        guards = [rows.masks[str(selection)] for selection in selections if str(selection) in rows.masks]
+        places = [place for place, each in enumerate(store.tested_selections) if each in selections]
+        guards = [rows.selections.mask(place) for place in places]
         return np.ones(rows.length, np.bool_) if TRUE in selections else any_of(guards, rows.length), queries
 
-    def _selection_masks(
+    def _decided(
         self, store: StorePlan, columns: dict[str, pa.Array], length: int, writers: set[str]
-    ) -> dict[str, Mask]:
-        """By selection; one that fails is left out, so that nobody takes its rows for refused ones later."""
-        masks = {}
-        for selection in store.tested_selections:
-            try:
-                masks[str(selection)] = evaluate_mask(
-                    selection, lambda column: columns[column.name], length, timezone=self._task.timezone
-                )
-            except EvaluationError as error:
-                self._report.fail(queries_of_selection(self._task.plan, store.id, selection) | writers, error)
-        return masks
+    ) -> DecidedSelections:
+        def on_failure(selection: Expression, error: EvaluationError) -> None:
+            self._report.fail(queries_of_selection(self._task.plan, store.id, selection) | writers, error)
+
+        return decide_selections(
+            store.tested_selections, lambda column: columns[column.name], length, self._task.timezone, on_failure
+        )

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dovetail.kernels.select_rows import Mask, pack_sample, spread_rows
+from dovetail.kernels.select_rows import SelectionWords, spread_rows
 from dovetail.kernels.summarize_codes import count_by_group, heavy_codes, smallest_codes, smallest_spread_codes
 from dovetail.plan.query_limits import BatchLimits, Found
 from dovetail.plan.store_plan import IndexPlan, StorePlan
@@ -67,17 +67,13 @@ class QuerySets:
     bits: str
 
 
-def sample_query_sets(store: StorePlan, mask_by_selection: dict[str, Mask], length: int) -> list[QuerySets]:
+def sample_query_sets(store: StorePlan, selections: SelectionWords) -> list[QuerySets]:
     """Nothing where there is nothing to unite: what a single selection passes is counted anyway."""
-    if len(mask_by_selection) < 2 or length == 0:
+    if selections.count - len(selections.failed) < 2 or selections.length == 0:
         return []
-    rows = spread_rows(length, SAMPLED_ROWS_A_BATCH)
-    failed = []
-    if len(mask_by_selection) < len(store.tested_selections):
-        texts = [str(selection) for selection in store.tested_selections]
-        failed = [place for place, text in enumerate(texts) if text not in mask_by_selection]
-    bits = pack_sample(list(mask_by_selection.values()), rows).hex()
-    return [QuerySets(store.id, length, len(rows), failed, bits)]
+    rows = spread_rows(selections.length, SAMPLED_ROWS_A_BATCH)
+    bits = selections.sample(rows).hex()
+    return [QuerySets(store.id, selections.length, len(rows), sorted(selections.failed), bits)]
 
 
 @dataclass

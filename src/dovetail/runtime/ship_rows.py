@@ -2,7 +2,7 @@
 
 A message holds rows of one store for one partition as an Arrow stream, those that are at home there first:
     c:<name>   a payload column
-    s:<n>      64 selection bits a row, for all tested selections of the store in their order
+    s:<n>      up to 64 selection bits a row, for all tested selections of the store in their order
     m:<i>      whether the row is to be found there through the store's index i: one bit a row
 Rows of several tasks join position by position. What fails in one task is told to all partitions (`Kind.FAILED`): the
 bits of such a selection mean nothing, and nobody keeps such an index.
@@ -13,13 +13,14 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from dovetail.kernels.hash_keys import group_of_codes
-from dovetail.kernels.select_rows import Mask, pack_masks
+from dovetail.kernels.select_rows import SELECTIONS_PER_WORD, Mask
 from dovetail.plan.store_plan import IndexPlan, StorePlan
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.build_index import RowKeys, row_keys
@@ -149,7 +150,7 @@ class RowShipper:
         return targets
 
     def _failed(self, store: StorePlan, rows: StoreRows, indexes: Collection[str]) -> Iterator[Message]:
-        selections = {str(selection) for selection in store.tested_selections} - set(rows.masks)
+        selections = [store.selection_names[place] for place in rows.selections.failed]
         if selections or indexes:
             payload = FailedInSource(store.id, frozenset(selections), frozenset(indexes)).to_bytes()
             for partition in range(self._partition_count):
@@ -160,12 +161,15 @@ def _payload(store: StorePlan, rows: StoreRows) -> pa.RecordBatch:
     """What travels of the rows, whereto ever. A selection that failed passes nothing: nobody will ask."""
     arrays = [rows.columns[name] for name in store.columns]
     names = [f"c:{name}" for name in store.columns]
-    nothing = np.zeros(rows.length, np.bool_)
-    masks = [rows.masks.get(str(selection), nothing) for selection in store.tested_selections]
-    for word, words in enumerate(pack_masks(masks, rows.length)):
-        arrays.append(pa.array(words))
+    for word, bits in enumerate(rows.selections.words):
+        arrays.append(pa.array(bits.astype(_narrowest(rows.selections.count - word * SELECTIONS_PER_WORD))))
         names.append(f"s:{word}")
     return pa.RecordBatch.from_arrays(arrays, names)
+
+
+def _narrowest(bits: int) -> type[np.unsignedinteger[Any]]:
+    """The smallest type that has so many bits: few selections shall not weigh more than the row."""
+    return next((kind for kind in (np.uint8, np.uint16, np.uint32) if bits <= kind(0).itemsize * 8), np.uint64)
 
 
 def _send(

@@ -11,14 +11,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dovetail.kernels.select_rows import pack_masks
 from dovetail.plan.store_plan import IndexPlan, StorePlan
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.build_index import build_index
 from dovetail.runtime.decide_rows import RowDecider, StoreRows
 from dovetail.runtime.report import STATISTICS, TaskReport, count_keys
 from dovetail.runtime.sample_key_groups import sample_key_groups
-from dovetail.store.bucket_file import BucketContent, BucketIndex, BucketMeta, MatrixCell, write_bucket
+from dovetail.store.bucket_file import FAILED, BucketContent, BucketIndex, BucketMeta, MatrixCell, write_bucket
 from dovetail.store.layout import bucket_file
 
 PIECES_PER_SPLIT = 1 << 20
@@ -52,12 +51,14 @@ class StoreWriter:
             if line.length:
                 content = BucketContent(
                     columns={name: line.columns[name] for name in store.columns},
-                    selection_words=pack_masks(list(line.masks.values()), line.length),
+                    selection_words=line.selections.words,
                     indexes=self._indexes(store, line),
                     times=line.times,
                     rows=line.length,
                 )
-                self.write_content(store, content, tuple(line.masks), split, cells, is_counted=is_counted)
+                failed = line.selections.failed
+                names = tuple(FAILED if place in failed else name for place, name in enumerate(store.selection_names))
+                self.write_content(store, content, names, split, cells, is_counted=is_counted)
 
     def write_content(
         self,
