@@ -78,7 +78,7 @@ def test_changes_and_what_they_cost_are_counted() -> None:
 def test_answers_that_are_missing_or_too_much_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dovetail.bench.elastic_feed.FILE_S", 0.0)
     folders = stream_folders(tmp_path)
-    with Feeder(RateProfile(2000, (Phase("calm", 2, (1.0,)),), 1), folders) as feeder:
+    with Feeder(RateProfile(5000, (Phase("calm", 2, (1.0,)),), 1), folders) as feeder:
         feeder.join()
     with DuckDbViews(duckdb_views(folders), 1) as judge:
         right = judge.rows(elastic.SQL)

@@ -1,7 +1,8 @@
 """A user's program on a cluster of this machine: its partitions follow the load, its executors follow the partitions.
 
-Run as: python elastic_program.py MASTER FOLDER. FOLDER has `data/a` and `data/b`, a Parquet file a batch; it gets
-`checkpoint`, a line of JSON for every batch in `units`, and in `wrong` how many answers differ from batch SQL.
+Run as: python elastic_program.py MASTER FOLDER MAX_PARTITIONS SETTINGS, the last a JSON object for Spark. FOLDER has
+`data/a` and `data/b`, a Parquet file a batch; it gets `checkpoint`, a line of JSON for every batch in `units`, and in
+`wrong` how many answers differ from batch SQL.
 """
 
 from __future__ import annotations
@@ -24,12 +25,13 @@ PATIENCE_S = 90.0
 SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
-def main(master: str, folder: Path, max_partitions: str) -> None:
+def main(master: str, folder: Path, max_partitions: str, settings: dict[str, str]) -> None:
     spark = local_spark(
         "dovetail-elastic",
         spark__master=master,
         spark__executor__memory="512m",
         spark__executor__extraJavaOptions=SHORT_LIVED,
+        **{key.replace(".", "__"): value for key, value in settings.items()},
     )
     session = Session(
         spark,
@@ -49,10 +51,13 @@ def main(master: str, folder: Path, max_partitions: str) -> None:
     query = session.create_query(SQL, name="q")
 
     def note(news: CommitNews) -> None:
-        """Between two batches: wait until the executors are there, or gone, that the next one shall run with."""
+        """Between two batches: wait until the executors are there, or gone, that the next one shall run with.
+
+        Spark itself only adds some while tasks wait, so where it is left to Spark there is nothing to wait for.
+        """
         units = session.engine.elastic
         assert units is not None
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + (0.0 if settings else PATIENCE_S)
         while units.count_executors() not in (None, units.units) and time.monotonic() < deadline:
             time.sleep(0.05)
         with (folder / "units").open("a") as lines:
@@ -71,4 +76,4 @@ def main(master: str, folder: Path, max_partitions: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]), sys.argv[3])
+    main(sys.argv[1], Path(sys.argv[2]), sys.argv[3], json.loads(sys.argv[4]))

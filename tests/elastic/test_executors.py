@@ -28,13 +28,15 @@ PATIENCE_S = 400.0
 class Run:
     """The program in a session of its own, so that all it starts can be found and ended."""
 
-    def __init__(self, folder: Path, rows_by_batch: list[int], master: str, max_partitions: int) -> None:
+    def __init__(
+        self, folder: Path, rows_by_batch: list[int], master: str, max_partitions: int, **settings: str
+    ) -> None:
         self._folder = folder
         write_streams(folder / "data", rows_by_batch)
         environment = {**os.environ, "PYTHONPATH": str(SOURCE), "SPARK_WORKER_DIR": str(folder / "workers")}
         self._log = (folder / "log").open("ab")
         self.process = subprocess.Popen(
-            [sys.executable, str(PROGRAM), master, str(folder), str(max_partitions)],
+            [sys.executable, str(PROGRAM), master, str(folder), str(max_partitions), json.dumps(settings)],
             stdout=self._log,
             stderr=self._log,
             start_new_session=True,
@@ -139,3 +141,23 @@ def test_executors_come_and_go_again_and_again(tmp_path: Path, runs: list[Run]) 
     executors = [entry["nextExecutors"] for entry in run.units]
     assert {1, 3} <= set(executors)
     assert sum(was != now for was, now in pairwise(executors)) >= 4
+
+
+@pytest.mark.slow
+def test_dynamic_allocation_of_spark_adds_executors_for_more_partitions(tmp_path: Path, runs: list[Run]) -> None:
+    """With the settings of docs/elastic.md; executors that idle long enough for Spark are not waited for."""
+    settings = {
+        "spark.dynamicAllocation.enabled": "true",
+        "spark.dynamicAllocation.shuffleTracking.enabled": "true",
+        "spark.dynamicAllocation.shuffleTracking.timeout": "60s",
+        "spark.dynamicAllocation.executorIdleTimeout": "120s",
+        "spark.dynamicAllocation.minExecutors": "1",
+        "spark.dynamicAllocation.maxExecutors": "2",
+    }
+    run = Run(tmp_path, [*[500] * 2, *[2500] * 12], "local-cluster[2,1,1024]", 2, **settings)
+    runs.append(run)
+    assert_right(run.finish())
+    assert [entry["partitions"] for entry in run.units][-1] == 2
+    executors = [entry["executors"] for entry in run.units]
+    assert executors[0] == 1
+    assert executors[-1] == 2

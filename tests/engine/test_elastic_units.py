@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
@@ -11,6 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -21,6 +22,7 @@ from dovetail.engine.measure_units import rewritten_rows, time_load
 from dovetail.engine.observe_batch import Batch
 from dovetail.engine.options import make_options
 from dovetail.engine.scale_units import Wish
+from dovetail.kernels.hash_keys import group_of_codes, hash_keys
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.runtime.report import UnitWork
 from dovetail.testing.local_session import LocalSession
@@ -53,13 +55,13 @@ def joining(folder: Path, **options: Any) -> Iterator[LocalSession]:
         session.close()
 
 
-def push(session: LocalSession, rows: int, hot_share: float = 0.0) -> dict[str, Any]:
+def push(session: LocalSession, rows: int, hot_share: float = 0.0, hot_keys: Sequence[int] = (7,)) -> dict[str, Any]:
     """A second of both streams; the units' entry of its progress."""
     batch = session.engine.committed_batch + 1
     rng = Random(batch)
     tables = {}
     for stream in ("a", "b"):
-        keys = [7 if rng.random() < hot_share else rng.randrange(5000) for _ in range(rows)]
+        keys = [rng.choice(hot_keys) if rng.random() < hot_share else rng.randrange(5000) for _ in range(rows)]
         times = pa.array([batch * 1_000_000 + row for row in range(rows)]).cast(pa.timestamp("us", "UTC"))
         tables[stream] = pa.table({"k": keys, "v": list(range(rows)), "ts": times}, SCHEMA)
     session.push(tables, splits=2)
@@ -137,6 +139,20 @@ def test_a_hot_partition_is_split_and_no_partition_added(tmp_path: Path, routing
     assert any(routing.split_codes for *_, routing in plan.routings) == (routing == "auto")
     assert settled["isHot"] == (routing == "hash")
     assert (settled["hottestLoad"] < 0.8) == (routing == "auto")
+
+
+@pytest.mark.parametrize("placement", ["even", "shared"])
+def test_hot_key_groups_are_placed_anew_and_no_partition_added(tmp_path: Path, placement: str) -> None:
+    """Many keys, none of them frequent, lie in the groups of the first partition."""
+    keys = np.arange(5000)
+    groups = group_of_codes(hash_keys([pa.array(keys)]).codes, 16)
+    crowded = keys[groups < 4].tolist()
+    options = {"routing": "hash", "placement": placement, "max_bytes_per_partition": 400_000}
+    with joining(tmp_path, partitions=4, **options) as session:
+        entries = [push(session, 2500, 0.5, crowded) for _ in range(14)]
+    assert {entry["partitions"] for entry in entries} == {4}
+    assert entries[3]["isHot"]
+    assert entries[-1]["isHot"] == (placement == "even")
 
 
 def test_rows_that_a_change_rewrites_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,7 @@ from dovetail.bench.replay import StreamFolder, duckdb_views
 from dovetail.bench.workbench import Workbench
 from dovetail.engine.commit_news import CommitNews
 
-ROWS_PER_S = 3000
+ROWS_PER_S = 2000
 MAX_UNITS = 8
 USUAL_BATCHES = 6
 """So many batches before a change say how long one usually takes."""
@@ -36,7 +36,7 @@ BATCHES_OF_A_CHANGE = 3
 
 SQL = (
     "SELECT a.id AS a_id, b.id AS b_id FROM a JOIN b ON a.k = b.k "
-    "AND a.ts >= b.ts - INTERVAL 2 SECONDS AND a.ts <= b.ts + INTERVAL 2 SECONDS"
+    "AND a.ts >= b.ts - INTERVAL 6 SECONDS AND a.ts <= b.ts + INTERVAL 6 SECONDS"
 )
 
 
@@ -61,29 +61,31 @@ class Scenario:
         }
 
 
+_FLICKER = (*[14.0] * 2, *[4.0] * 8, *[0.5] * 4, *[4.0] * 4)
+"""A burst and a lull, each of which takes the load across a threshold, but not for long."""
+
 FULL = Scenario(
-    trigger_s=2.0,
+    trigger_s=3.0,
     phases=(
-        Phase("calm", 26, (1.0,)),
+        Phase("calm", 30, (1.0,)),
         Phase("twice", 36, (2.0,)),
-        Phase("four times", 44, (4.0,)),
-        Phase("flicker", 32, (9.0, 1.0, 1.0, 5.0, 4.0, 4.0, 4.0, 4.0)),
-        Phase("after", 12, (4.0,)),
-        Phase("fall", 40, (1.0,)),
+        Phase("four times", 42, (4.0,)),
+        Phase("flicker", 36, _FLICKER),
+        Phase("fall", 45, (1.0,)),
     ),
-    scale_after=3,
-    bytes_a_rate=900,
+    scale_after=4,
+    bytes_a_rate=1000,
 )
 QUICK = Scenario(
     trigger_s=1.0,
     phases=(
-        Phase("calm", 4, (1.0,)),
-        Phase("four times", 8, (4.0,)),
+        Phase("calm", 3, (1.0,)),
+        Phase("four times", 9, (4.0,)),
         Phase("flicker", 4, (6.0, 2.0)),
-        Phase("fall", 10, (1.0,)),
+        Phase("fall", 12, (1.0,)),
     ),
     scale_after=3,
-    bytes_a_rate=650,
+    bytes_a_rate=700,
 )
 
 

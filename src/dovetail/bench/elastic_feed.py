@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from dovetail.bench.replay import StreamFolder
 
 STREAMS = ("a", "b")
-KEYS = 20_000
+KEYS = 200_000
 FIRST_TIME_US = 1_700_000_000_000_000
 FILE_S = 1.0
 """A file of each stream a second, so that batches differ in their rows and not in their number of files."""
