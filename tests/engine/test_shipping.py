@@ -182,7 +182,7 @@ def test_what_fails_in_one_source_task_counts_in_no_bucket(tmp_path: Path, copie
     ("options", "message"),
     [
         ({"exchange": "tuples"}, "exchange is 'tuples'"),
-        ({"exchange": "rows", "copies": "query"}, "copies is 'query'"),
+        ({"exchange": "rows", "copies": "row"}, "copies is 'row'"),
         ({"copies": "key"}, "exchange='rows'"),
         ({"exchange": "rows", "layout": "join_matrix"}, "layout is 'join_matrix'"),
     ],

@@ -36,7 +36,8 @@ BUSY_SHARE = 0.1
 class PlacingRules:
     """`worth`: the share of its seconds that another placement must save. `drift`: the share by which what the running
     one costs beyond the least possible must move, `association_drift` how much key groups of two uses must come to go
-    together or cease to, before another is sought. `in_a_row`: batches that must agree. `budget_s`: to seek in.
+    together or cease to, before another is sought. `in_a_row`: batches that must agree. `budget_s`: to seek in. Where a
+    batch has fewer rows than `least_rows` nobody waits for a partition, and nothing is sought.
     """
 
     worth: float = 0.05
@@ -44,6 +45,7 @@ class PlacingRules:
     association_drift: float = 0.25
     in_a_row: int = 3
     budget_s: float = 1.0
+    least_rows: int = 1024
 
 
 @dataclass(frozen=True)
@@ -180,7 +182,8 @@ class GroupPlacer:
     def _reason_to_seek(self, problem: SampledProblem, running: PartitionByGroup) -> str:
         """Empty if there is none."""
         excess = problem.cost(running).seconds / (problem.least_s or 1.0)
-        if problem.partition_count == 1 or excess <= 1 + self.rules.worth:
+        is_small = problem.partition_count == 1 or problem.stored_rows < self.rules.least_rows
+        if is_small or excess <= 1 + self.rules.worth:
             return ""
         associations = problem.associations()
         sampled = sum(stream.cells.sampled for stream in problem.streams)

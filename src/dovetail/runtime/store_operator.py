@@ -46,6 +46,11 @@ def run_store(task: BatchTask, partition: int, messages: Iterable[Message]) -> I
     yield Message(0, Kind.REPORT, stage.report.to_bytes())
 
 
+def keeper_of(meta: BucketMeta) -> int:
+    """The partition that wrote this bucket of the batch's shipped rows."""
+    return meta.split // PIECES_PER_SPLIT
+
+
 class _StoreStage:
     """Only about `piece_bytes` of rows wait in memory: then they become buckets of their own."""
 
@@ -101,7 +106,8 @@ class _StoreStage:
         content = BucketContent(
             columns=columns,
             selection_words=tuple(
-                np.concatenate([part.column(f"s:{word}").to_numpy() for part in parts]) for word in range(word_count)
+                np.concatenate([part.column(f"s:{word}").to_numpy() for part in parts]).astype(np.uint64)
+                for word in range(word_count)
             ),
             indexes={
                 index.id: self._index(store, index, columns, np.flatnonzero(marked_rows(parts, place)))

@@ -63,7 +63,8 @@ def problem_of_cells(
     count = plan.placement.partition_count
     costs = PlacementCosts(half_s, half_s + units.indexed + work_s, senders=count)
     streams += _work(plan, stats, class_of_use, work_s / costs.process_s if costs.process_s else 0.0)
-    return SampledProblem(plan.placement.group_count, count, classes, tuple(streams), costs)
+    rows = sum(float(cells.rows.sum()) + cells.unplaced for cells in cells_by_store.values())
+    return SampledProblem(plan.placement.group_count, count, classes, tuple(streams), costs, rows)
 
 
 def uses_of_store(store: StorePlan) -> tuple[str, ...]:

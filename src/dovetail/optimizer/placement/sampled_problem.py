@@ -86,13 +86,14 @@ class SampledStream:
 
 @dataclass(frozen=True, eq=False)
 class SampledProblem:
-    """`classes` are the key classes that are placed, in the order of their numbers."""
+    """`classes` are the key classes that are placed, in the order of their numbers; `stored_rows` come with a batch."""
 
     group_count: int
     partition_count: int
     classes: tuple[frozenset[UseName], ...]
     streams: tuple[SampledStream, ...]
     costs: PlacementCosts
+    stored_rows: float = 0.0
 
     @cached_property
     def problem(self) -> PlacementProblem:
