@@ -40,7 +40,7 @@ DEFAULT_AJOIN_ROWS = 120_000
 QUICK_AJOIN_ROWS = 4_000
 MOST_ROW_QUERIES = 10_000_000
 """Rows times queries of one run: where every query ships for itself, this is what takes the time."""
-MOST_BATCH_QUERIES = 4_000
+MOST_BATCH_QUERIES = 2_000
 """Batches times queries, for the same reason: each query has files of its own in every batch."""
 SECONDS_PER_BATCH = 2
 RANGE_OVER_RATE = 5
@@ -122,7 +122,7 @@ def monitoring_case(bench: Workbench) -> PartitionCase:
 def ajoin_case(bench: Workbench, count: int) -> PartitionCase:
     """With very many queries fewer rows and batches, the same for all modes; of these queries some are checked."""
     rows = min(bench.options.rows_or(DEFAULT_AJOIN_ROWS, QUICK_AJOIN_ROWS), MOST_ROW_QUERIES // count)
-    batches = min(QUICK_BATCHES if bench.options.quick else BATCHES, MOST_BATCH_QUERIES // count)
+    batches = min(QUICK_BATCHES if bench.options.quick else BATCHES, max(QUICK_BATCHES, MOST_BATCH_QUERIES // count))
     rows_per_second = max(1, rows // (2 * batches * SECONDS_PER_BATCH))
     key_range = max(RANGE_OVER_RATE * rows_per_second, RANGE_OVER_QUERIES * count)
     workload = Workload(

@@ -48,12 +48,17 @@ def _megabytes(count: int) -> str:
 
 def placement_rows(figures: Figures) -> list[FigureRow]:
     rows = [FigureRow(_placement_name(name), _placement_text(case)) for name, case in figures["cases"].items()]
-    for name, by_heuristic in figures["without_heuristic"].items():
-        for heuristic, share in by_heuristic.items():
-            measured = f"{_placement_name(name)}: {'all heuristics' if heuristic == 'all' else f'without {heuristic}'}"
-            near = share["seconds_near"]
-            text = f"cost {share['cost_over_all']:.2%}; within 1% of all {'never' if near is None else f'{near} s'}"
-            rows.append(FigureRow(measured, text))
+    for name, shares in figures["shares"].items():
+        share_by_text = {
+            "all heuristics": shares["all"],
+            "local search only": shares["none"],
+            **{f"without {heuristic}": share for heuristic, share in shares["without"].items()},
+            **{f"with {heuristic} only": share for heuristic, share in shares["only"].items()},
+        }
+        rows += [
+            FigureRow(f"{_placement_name(name)}, {text}", f"cost {share['cost_over_all']:.1%}; {share['seconds']} s")
+            for text, share in share_by_text.items()
+        ]
     return rows
 
 

@@ -29,7 +29,7 @@ from dovetail.runtime.message import Kind, Message
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
-MESSAGE_BYTES = 64 << 20
+MESSAGE_BYTES = 16 << 20
 """About the most that one message has: Spark holds each in memory as a whole, and 2 GiB is the end."""
 
 _HEAD = b"shipped"
