@@ -6,7 +6,8 @@ STAMP  := $(VENV)/.setup-done
 # Spark tests run in one process of their own: with a JVM in each of two workers, both were seen to wait for ever in a
 # foreachBatch callback.
 PYTEST := $(BIN)/pytest
-SUITES := single queries window multiway smallest ilp adaptive tpch-multi materialize adhoc skew theta aggregates placement
+SUITES := single queries window multiway smallest ilp adaptive tpch-multi materialize adhoc skew theta aggregates \
+	placement partition elastic
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-all lint fmt bench bench-quick clean

@@ -18,6 +18,7 @@ from dovetail.engine.backfill_thread import BackfillThread
 from dovetail.engine.backfills import Backfills
 from dovetail.engine.deliveries import Deliveries
 from dovetail.engine.delivery import Delivery
+from dovetail.engine.elastic_units import ElasticUnits
 from dovetail.engine.engine import Engine
 from dovetail.engine.execute_statement import StatementRunner
 from dovetail.engine.explain import ExplainFormat, explain_plan, explain_query
@@ -35,6 +36,7 @@ from dovetail.query.growing_groups import growing_groups
 from dovetail.query.stream import Stream
 from dovetail.query.stream_spec import StreamSpec, stream_spec
 from dovetail.runtime.result_batch import ResultBatch, TakeBatch
+from dovetail.runtime.spark.executors import Executors
 from dovetail.runtime.spark.open_stream import check_source
 from dovetail.runtime.spark.pipeline import AVAILABLE_NOW, SparkPipeline
 from dovetail.runtime.spark.read_results import read_results
@@ -227,6 +229,15 @@ class Session:
         history = SourceHistory(spark, self._engine.root, streams, lambda: sorted(self._engine.streams))
         self._backfills = Backfills(self._engine, history)
         self._backfill_thread = BackfillThread(self._engine, self._backfills)
+        if self._engine.elastic is not None:
+            self._follow_units(self._engine.elastic)
+
+    def _follow_units(self, elastic: ElasticUnits) -> None:
+        """Have executors for as many units as there are, from one batch to the next."""
+        executors = Executors(self._spark)
+        elastic.run_at_once(executors.cores)
+        elastic.count_executors = lambda: executors.running
+        self._engine.listen(lambda _news: executors.follow(elastic.units))
 
     def create_stream(
         self, name: str, df: DataFrame, event_time: str | None = None, lateness: str = "0 seconds"
@@ -328,7 +339,10 @@ class Session:
             raise SessionError("the session is running already", hint="call stop() first")
         self._engine.check_ready()
         self._deliveries.start()
-        self._pipeline.start(_check_trigger(trigger) or self._trigger, self._engine.read_columns())
+        trigger = _check_trigger(trigger) or self._trigger
+        if self._engine.elastic is not None:
+            self._engine.elastic.interval_s = _interval_s(trigger)
+        self._pipeline.start(trigger, self._engine.read_columns())
         self._backfill_thread.start()
         return self
 
@@ -414,6 +428,11 @@ def _check_trigger(trigger: str | None) -> str | None:
             f"trigger {trigger!r}: {error}", hint=f"use {AVAILABLE_NOW!r} or an interval such as '1 second'"
         ) from None
     return trigger
+
+
+def _interval_s(trigger: str | None) -> float | None:
+    """None where the next batch begins when the last has ended."""
+    return None if trigger is None or trigger == AVAILABLE_NOW else (parse_duration(trigger) / 1e6 or None)
 
 
 def _local_path(checkpoint_dir: str | Path) -> Path:

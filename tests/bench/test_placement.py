@@ -18,7 +18,8 @@ def test_placement_suite_reports_each_case_and_each_heuristic_and_starts_no_spar
     case = PlacementCase(3, 2, 8)
     monkeypatch.setattr(placement, "FIGURE_CASE", case)
     monkeypatch.setattr(placement, "QUICK_CASES", (case,))
-    monkeypatch.setattr(placement, "QUICK_HEURISTIC_CASES", (case,))
+    monkeypatch.setattr(placement, "QUICK_SHARE_CASES", (case,))
+    monkeypatch.setattr(placement, "SHARE_BUDGET_S", 0.3)
     session_before = SparkSession.getActiveSession()
     output = io.StringIO()
     figures = run_suite("placement", BenchOptions(quick=True, time_limit_s=0.5), Console(file=output, width=200))
@@ -29,6 +30,7 @@ def test_placement_suite_reports_each_case_and_each_heuristic_and_starts_no_spar
     assert found["shipped_over_unshared"] <= found["shipped_over_unshared_even"] <= 1
     assert figures["within_3q_2p_8g"] == pytest.approx(1 / found["accuracy"] - 1, abs=1e-3)
     assert figures["seconds_3q_2p_8g"] == found["seconds_near"]
-    shares = figures["without_heuristic"]["3q_2p_8g"]  # type: ignore[index]
-    assert set(shares) == {"all", *placement.HEURISTICS} - {"time budget"}
-    assert "3 queries, 2 partitions, 8 key groups: without pair tree" in output.getvalue()
+    shares = figures["shares"]["3q_2p_8g"]  # type: ignore[index]
+    assert set(shares["without"]) == set(placement.HEURISTICS) - {"time budget"}
+    assert shares["all"]["cost_over_all"] <= shares["none"]["cost_over_all"]
+    assert "3 queries, 2 partitions, 8 key groups, with pair tree only" in output.getvalue()

@@ -99,3 +99,10 @@ def test_a_frame_fits_the_terminal_and_says_what_it_leaves_out(height: int) -> N
 
 def test_without_a_batch_it_says_so() -> None:
     assert "no batch yet" in text_of(TopFigures("http://here:1"))[0]
+
+
+def test_elastic_partitions_are_shown_with_their_load() -> None:
+    shown = figures()
+    units = {"partitions": 2, "nextPartitions": 4, "load": 0.934, "executors": 1}
+    shown.read({**progress(1), "units": units})
+    assert "2 partitions on 1 executors at load 0.93, next 4" in "\n".join(text_of(shown))

@@ -27,9 +27,10 @@ def session_of(folder: Path, **options: object) -> LocalSession:
     return session
 
 
+@pytest.mark.parametrize("exchange", ["references", "rows"])
 @pytest.mark.parametrize("copies", ["partition", "query"])
-def test_both_queries_of_listing_1_run_as_written(tmp_path: Path, copies: str) -> None:
-    session = session_of(tmp_path, copies=copies)
+def test_both_queries_of_listing_1_run_as_written(tmp_path: Path, exchange: str, copies: str) -> None:
+    session = session_of(tmp_path, exchange=exchange, copies=copies)
     session.create_query(AGGREGATE, "aggregate")
     session.create_query(JOIN, "join")
     batches = list(GameRows().batches())
@@ -50,3 +51,19 @@ def test_the_aggregate_reads_the_rows_that_the_join_keeps(tmp_path: Path) -> Non
     session.close()
     assert [store.id for store in together.stores] == [store.id for store in alone.stores]
     assert [store.indexes for store in together.stores] == [store.indexes for store in alone.stores]
+
+
+def test_the_aggregate_ships_no_purchase(tmp_path: Path) -> None:
+    shipped = {}
+    for name, queries in (("join", (JOIN,)), ("both", (JOIN, AGGREGATE)), ("aggregate", (AGGREGATE,))):
+        session = session_of(tmp_path / name, exchange="rows", placement="even")
+        for number, sql in enumerate(queries):
+            session.create_query(sql, f"q{number}")
+        shipped[name] = []
+        for tables in GameRows().batches():
+            session.push(tables, splits=2)
+            shipped[name].append((session.progress or {})["shipped"]["rows"])
+        session.close()
+    assert shipped["both"] == shipped["join"]
+    assert all(shipped["join"])
+    assert not any(shipped["aggregate"])

@@ -123,7 +123,8 @@ def test_partitions_come_and_go_at_a_batch_edge(tmp_path: Path, partitions: int)
     policy.now = Placements(even_placement(8, partitions))
     feed.push(2)
     assert len(feed.progress["work"]["partitions"]) == partitions
-    assert feed.session.engine.plan_changes[-1].reasons == (f"{partitions} partitions instead of 2",)
+    noun = "partition" if partitions == 1 else "partitions"
+    assert feed.session.engine.plan_changes[-1].reasons == (f"{partitions} {noun} instead of 2",)
     policy.now = EVEN
     feed.push(2)
     assert len(feed.progress["work"]["partitions"]) == 2

@@ -17,6 +17,7 @@ from dovetail.engine.options import make_options
 from dovetail.kernels.hash_keys import group_of_codes, hash_keys
 from dovetail.optimizer.decide import Decide, Decisions
 from dovetail.plan.placement import Placement, Placements, UseName
+from dovetail.runtime import ship_rows
 from dovetail.store.bucket_file import FAILED, Bucket
 from dovetail.testing.local_session import LocalSession
 
@@ -75,10 +76,11 @@ APART = [(0, 2), (3, 0)]
 
 
 @pytest.mark.parametrize(("copies", "expected"), [("partition", 10), ("key", 16)])
-@pytest.mark.parametrize("splits", [1, 3])
+@pytest.mark.parametrize(("splits", "message_bytes"), [(1, 16 << 20), (3, 16 << 20), (2, 50)])
 def test_eight_tuples_of_two_queries_are_shipped_once_where_both_keys_lie_together(
-    tmp_path: Path, copies: str, expected: int, splits: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copies: str, expected: int, splits: int, message_bytes: int
 ) -> None:
+    monkeypatch.setattr(ship_rows, "MESSAGE_BYTES", message_bytes)
     session = open_session(tmp_path, copies=copies)
     session.create_query(BOUGHT, "bought")
     session.create_query(BUYERS, "buyers")
@@ -87,6 +89,9 @@ def test_eight_tuples_of_two_queries_are_shipped_once_where_both_keys_lie_togeth
     assert shipped(session) == (expected, 8)
     by_partition = {"partition": [5, 5], "key": [8, 8]}[copies]
     assert (session.progress or {})["shipped"]["rowsByPartition"] == by_partition
+    session.push({"users": pa.table({"user": [user for user, _ in tuples], "ts": [0] * 8}, schema=USERS)})
+    answers = sorted((row["user"], row["pack"]) for row in session.results("buyers").to_pylist())
+    assert answers == sorted(one for one in tuples for other in tuples if one[0] == other[0])
     session.close()
 
 
@@ -182,7 +187,7 @@ def test_what_fails_in_one_source_task_counts_in_no_bucket(tmp_path: Path, copie
     ("options", "message"),
     [
         ({"exchange": "tuples"}, "exchange is 'tuples'"),
-        ({"exchange": "rows", "copies": "query"}, "copies is 'query'"),
+        ({"exchange": "rows", "copies": "row"}, "copies is 'row'"),
         ({"copies": "key"}, "exchange='rows'"),
         ({"exchange": "rows", "layout": "join_matrix"}, "layout is 'join_matrix'"),
     ],

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from dovetail.engine import engine, finish_batch
+from dovetail.engine import engine, finish_batch, make_task
 from dovetail.engine.fill import Fill, advance_fills
 from dovetail.plan.probe_tree import ProbeNode
 from dovetail.runtime.hop_operator import _Hop
@@ -121,7 +121,7 @@ def _starts_over(whole: Callable[..., Any]) -> Callable[..., Any]:
         (_Hop, "probe_fills", _first_part_is_skipped),
         (ProbeOperator, "_visible", _sees_the_first_batch),
         (finish_batch, "advance_fills", _is_ready_a_bucket_early),
-        (engine, "choose_merges", _merges_do_not_care),
+        (make_task, "choose_merges", _merges_do_not_care),
         (Fill, "remaining", _starts_over),
     ],
     ids=["a part is skipped", "rows joined before", "ready too early", "merged in the middle", "joined twice"],

@@ -22,9 +22,10 @@ DDL_BY_STREAM = {
 }
 
 
-def test_both_queries_of_listing_1_run_as_written(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("exchange", ["references", "rows"])
+def test_both_queries_of_listing_1_run_as_written(spark: SparkSession, tmp_path: Path, exchange: str) -> None:
     batches = list(GameRows().batches())
-    session = Session(spark, str(tmp_path / "checkpoint"), partitions=2, small_batch_rows=0)
+    session = Session(spark, str(tmp_path / "checkpoint"), partitions=2, small_batch_rows=0, exchange=exchange)
     for stream, ddl in DDL_BY_STREAM.items():
         write_files(tmp_path / stream, (tables[stream] for tables in batches))
         frame = spark.readStream.schema(ddl).option("maxFilesPerTrigger", 1).parquet(str(tmp_path / stream))

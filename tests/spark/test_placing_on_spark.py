@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 PATIENCE_S = 180
-BATCHES, ROWS, KEYS = 7, 300, 40
+BATCHES, ROWS, KEYS = 7, 400, 40
 NEAR = "BETWEEN o.ts - INTERVAL 1 SECOND AND o.ts + INTERVAL 1 SECOND"
 QUERIES = {
     "by_x": f"SELECT a.x FROM a JOIN b o ON a.x = o.x AND a.ts {NEAR}",

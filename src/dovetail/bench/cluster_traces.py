@@ -18,7 +18,7 @@ from dovetail.bench.workloads import EVENT_TIME_START_US, write_files
 
 STREAM = "task_usage"
 SCHEMA_DDL = "ts timestamp, job bigint, task int, machine bigint, cpu_milli int, memory_mb int"
-SIZE_S, SLIDE_S = 60, 10
+SIZE_S, SLIDE_S = 30, 10
 LATENESS_US = 1_000_000
 """That of all replays."""
 ZIPF = 1.1

@@ -3,22 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
 
-Figures = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class FigureRow:
-    """One line of a table: what was measured, and its value as text."""
-
-    measured: str
-    value: str
-
-
-def times_text(ratio: object, *, is_lower_bound: bool = False) -> str:
-    return f"{'at least ' if is_lower_bound else ''}{ratio}x"
+from dovetail.bench.figure_row import FigureRow, Figures, times_text
+from dovetail.bench.partitioning_rows import partition_rows, placement_rows
 
 
 def _single_rows(figures: Figures) -> list[FigureRow]:
@@ -276,28 +263,20 @@ def _refused(figures: Figures) -> str:
     return "refused" if figures.get("spark_refusal") else ""
 
 
-def _placement_rows(figures: Figures) -> list[FigureRow]:
-    rows = [FigureRow(_placement_name(name), _placement_text(case)) for name, case in figures["cases"].items()]
-    for name, by_heuristic in figures["without_heuristic"].items():
-        for heuristic, share in by_heuristic.items():
-            measured = f"{_placement_name(name)}: {'all heuristics' if heuristic == 'all' else f'without {heuristic}'}"
-            near = share["seconds_near"]
-            text = f"cost {share['cost_over_all']:.2%}; within 1% of all {'never' if near is None else f'{near} s'}"
-            rows.append(FigureRow(measured, text))
-    return rows
-
-
-def _placement_name(name: str) -> str:
-    queries, partitions, groups = (part[:-1] for part in name.split("_"))
-    return f"{queries} {'query' if queries == '1' else 'queries'}, {partitions} partitions, {groups} key groups"
-
-
-def _placement_text(case: Figures) -> str:
-    near = "not proven within 5%" if case["seconds_near"] is None else f"within 5% {case['seconds_near']} s"
-    exact = "" if case["exact_s"] is None else f"; exact program alone {case['exact_s']} s"
-    shipped = f"shipped over unshared {case['shipped_over_unshared']} (even {case['shipped_over_unshared_even']})"
-    proven = f"{near}, all {case['seconds']} s; accuracy {case['accuracy']:.1%}"
-    return f"{proven}; {shipped}; imbalance {case['imbalance']}{exact}"
+def _elastic_rows(figures: Figures) -> list[FigureRow]:
+    units = " -> ".join(map(str, figures["units"]))
+    return [
+        FigureRow(
+            "input rows; batches, one every", f"{figures['rows']:,}; {figures['batches']}, {figures['trigger_s']:g} s"
+        ),
+        FigureRow("units", f"{units}; changes in the flicker: {figures['flicker_changes']}"),
+        FigureRow("stored rows moved; results wrong", f"{figures['state_rows_moved']}; {figures['results_wrong']}"),
+        FigureRow("most batches longer than twice the usual, per change", f"{figures['long_batches_per_change']}"),
+        FigureRow(
+            "from file to committed answers, median; longest",
+            f"{figures['latency_p50_s']} s; {figures['latency_max_s']} s",
+        ),
+    ]
 
 
 ROWS_BY_SUITE: Mapping[str, Callable[[Figures], list[FigureRow]]] = {
@@ -314,5 +293,7 @@ ROWS_BY_SUITE: Mapping[str, Callable[[Figures], list[FigureRow]]] = {
     "skew": _skew_rows,
     "theta": _theta_rows,
     "aggregates": _aggregates_rows,
-    "placement": _placement_rows,
+    "placement": placement_rows,
+    "partition": partition_rows,
+    "elastic": _elastic_rows,
 }

@@ -4,7 +4,8 @@ Three workloads: the join and grouping parts of fourteen TPC-H queries over its 
 more and more queries, and two aggregates over the traces of a cluster. Each runs four ways over the same batches, all
 in one session: every query ships for itself; tuples go once for each key that any query partitions by (AJoin); once to
 each partition that any query sends them to, with key groups placed so that these are few (SASPAR); and by references,
-the session's default, which ships no tuple. A time counts from the start of the first batch to the last commit.
+the session's default, which ships no tuple. There is a partition a core. The first half of the batches, in which a
+session learns of its streams and places key groups, counts for none; a time is that of the other half's batches.
 
 Aggregates over a stream ship no tuple either: rows are folded where they are, and partial groups travel. So of the
 cluster's two `shipped_*` is 0, and `exchanged_*` tells what partial groups and all else came to.
@@ -13,54 +14,81 @@ cluster's two `shipped_*` is 0, and `exchanged_*` tells what partial groups and 
 from __future__ import annotations
 
 from dovetail.bench.cluster_traces import QUERIES as CLUSTER_QUERIES
-from dovetail.bench.cluster_traces import ClusterTraces, duckdb_sql
+from dovetail.bench.cluster_traces import SIZE_S, SLIDE_S, ClusterTraces, duckdb_sql
 from dovetail.bench.folder_case import Right
-from dovetail.bench.partition_case import PartitionCase, compare, run_mode
+from dovetail.bench.partition_case import MODES, PartitionCase, compare, run_mode
+from dovetail.bench.partition_change import measure_change
 from dovetail.bench.peers_duckdb import DuckDbViews
 from dovetail.bench.replay import StreamFolder, duckdb_views
 from dovetail.bench.tpch import growth_is_meant, schema_ddl, select_sql, write_tpch
 from dovetail.bench.tpch_fourteen import COLUMNS, QUERIES
 from dovetail.bench.verify import Answer
 from dovetail.bench.workbench import Workbench
-from dovetail.bench.workloads import SCHEMA_DDL, Workload, ajoin_queries
+from dovetail.bench.workloads import ATTRIBUTE_COUNT, SCHEMA_DDL, Workload, ajoin_queries
 
-PARTITIONS = 4
-DEFAULT_SCALE = 0.05
-QUICK_SCALE = 0.01
-BATCHES = 8
-QUICK_BATCHES = 4
+MORE_PARTITIONS = (4, 8)
+"""What is shipped to more partitions than there are cores; every query for itself ships the same to any number."""
+
+DEFAULT_SCALE = 0.02
+QUICK_SCALE = 0.005
+BATCHES = 12
+QUICK_BATCHES = 2
 
 QUERY_COUNTS = (1, 5, 20, 100, 500, 2000)
 QUICK_QUERY_COUNTS = (1, 20)
-DEFAULT_AJOIN_ROWS = 400_000
-QUICK_AJOIN_ROWS = 20_000
-MOST_ROW_QUERIES = 40_000_000
+DEFAULT_AJOIN_ROWS = 120_000
+QUICK_AJOIN_ROWS = 4_000
+MOST_ROW_QUERIES = 10_000_000
 """Rows times queries of one run: where every query ships for itself, this is what takes the time."""
-SECONDS = 16
+MOST_BATCH_QUERIES = 2_000
+"""Batches times queries, for the same reason: each query has files of its own in every batch."""
 SECONDS_PER_BATCH = 2
 RANGE_OVER_RATE = 5
-"""About 0.1 results a query and input row, as in suite `queries`."""
+"""About 0.1 results a query and input row, as in suite `queries`; with very many queries fewer."""
+RANGE_OVER_QUERIES = 20
+"""Constants enough that all queries differ."""
 MOST_QUERIES_CHECKED = 100
 
-DEFAULT_TRACE_ROWS = 800_000
-QUICK_TRACE_ROWS = 40_000
+DEFAULT_TRACE_ROWS = 600_000
+QUICK_TRACE_ROWS = 10_000
 JOBS, MACHINES = 5_000, 1_000
+CLOSING_BATCHES = SIZE_S // SLIDE_S
+"""So many batches pass before a window closes."""
 
 
 def run(bench: Workbench) -> dict[str, object]:
-    quick = bench.options.quick
+    partitions = bench.options.cores
     repeats = bench.options.repeats_or(1)
+    counts = QUICK_QUERY_COUNTS if bench.options.quick else QUERY_COUNTS
     with growth_is_meant():
         tpch = tpch_case(bench)
         with bench.steps.step("warming up"):
-            run_mode(bench, tpch, {"partitions": PARTITIONS})
-        figures: dict[str, dict[str, object]] = {"tpch": compare(bench, tpch, PARTITIONS, repeats)}
-        figures["tpch"]["cut"] = {name: query.cut for name, query in QUERIES.items()}
-        figures["monitoring"] = compare(bench, monitoring_case(bench), PARTITIONS, repeats)
-        counts = QUICK_QUERY_COUNTS if quick else QUERY_COUNTS
-        ajoin = {str(count): compare(bench, ajoin_case(bench, count), PARTITIONS, repeats) for count in counts}
+            for mode in ("unshared", "references"):
+                run_mode(bench, tpch, {**MODES[mode], "partitions": partitions})
+        figures: dict[str, dict[str, object]] = {
+            "tpch": {
+                **compare(bench, tpch, partitions, repeats),
+                **_with_more_partitions(bench, tpch),
+                "cut": {name: query.cut for name, query in QUERIES.items()},
+            },
+            "monitoring": compare(bench, monitoring_case(bench), partitions, repeats),
+        }
+        ajoin = {str(count): compare(bench, ajoin_case(bench, count), partitions, repeats) for count in counts}
+        change = measure_change(bench, partitions)
     is_equal = all(bool(each["results_equal"]) for each in (*figures.values(), *ajoin.values()))
-    return {**figures, "ajoin": ajoin, "results_equal": is_equal}
+    return {**figures, "ajoin": ajoin, "change": change, "results_equal": is_equal}
+
+
+def _with_more_partitions(bench: Workbench, case: PartitionCase) -> dict[str, object]:
+    """Bytes only: more partitions than cores say nothing of times."""
+    ratios = {}
+    for partitions in () if bench.options.quick else MORE_PARTITIONS:
+        with bench.steps.step(f"{case.name}: {partitions} partitions"):
+            unshared, shared = (
+                run_mode(bench, case, {**MODES[mode], "partitions": partitions}) for mode in ("unshared", "shared")
+            )
+        ratios[str(partitions)] = round(unshared.shipped_bytes / shared.shipped_bytes, 2)
+    return {"shipped_ratio_by_partitions": ratios}
 
 
 def tpch_case(bench: Workbench) -> PartitionCase:
@@ -81,7 +109,8 @@ def tpch_case(bench: Workbench) -> PartitionCase:
 
 def monitoring_case(bench: Workbench) -> PartitionCase:
     rows = bench.options.rows_or(DEFAULT_TRACE_ROWS, QUICK_TRACE_ROWS)
-    traces = ClusterTraces(rows, BATCHES, JOBS, MACHINES, bench.options.seed)
+    batches = 2 * QUICK_BATCHES + CLOSING_BATCHES if bench.options.quick else BATCHES
+    traces = ClusterTraces(rows, batches, JOBS, MACHINES, bench.options.seed)
     with bench.steps.step(f"traces of a cluster, {rows:,} rows"):
         stream = traces.write(bench.fresh_folder("traces"))
         with DuckDbViews(duckdb_views([stream]), bench.options.cores) as duckdb:
@@ -91,12 +120,18 @@ def monitoring_case(bench: Workbench) -> PartitionCase:
 
 
 def ajoin_case(bench: Workbench, count: int) -> PartitionCase:
-    """With very many queries fewer rows, the same for all modes; of these queries some are checked."""
+    """With very many queries fewer rows and batches, the same for all modes; of these queries some are checked."""
     rows = min(bench.options.rows_or(DEFAULT_AJOIN_ROWS, QUICK_AJOIN_ROWS), MOST_ROW_QUERIES // count)
-    rows_per_second = max(1, rows // (2 * SECONDS))
-    key_range = RANGE_OVER_RATE * rows_per_second
+    batches = min(QUICK_BATCHES if bench.options.quick else BATCHES, max(QUICK_BATCHES, MOST_BATCH_QUERIES // count))
+    rows_per_second = max(1, rows // (2 * batches * SECONDS_PER_BATCH))
+    key_range = max(RANGE_OVER_RATE * rows_per_second, RANGE_OVER_QUERIES * count)
     workload = Workload(
-        ("a", "b"), SECONDS, rows_per_second, (key_range,) * 6, bench.options.seed, seconds_per_file=SECONDS_PER_BATCH
+        ("a", "b"),
+        batches * SECONDS_PER_BATCH,
+        rows_per_second,
+        (key_range,) * ATTRIBUTE_COUNT,
+        bench.options.seed,
+        seconds_per_file=SECONDS_PER_BATCH,
     )
     files = bench.write(workload)
     sql_by_name = ajoin_queries(count, key_range, bench.options.seed)

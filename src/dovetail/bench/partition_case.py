@@ -20,8 +20,8 @@ MODES: Mapping[str, Mapping[str, Any]] = {
 """Every query ships for itself; a tuple goes once for each key that any query partitions by (AJoin); once to each
 partition that any of them sends it to, key groups placed so that these are few (SASPAR); not at all (the default)."""
 
-LEARNING_BATCHES = 3
-"""In these a session learns of its streams: how evenly units are busy counts from then on."""
+LEARNING_SHARE = 0.5
+"""Of the batches: in these a session learns of its streams and places key groups. They count for no mode."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class PartitionCase:
 
 @dataclass(frozen=True)
 class ModeRun:
-    """What a run in one mode said of all its batches together.
+    """What a run in one mode said of its batches from the learning ones on.
 
     `shipped_bytes` are those of tuples on their way to where they are kept, `exchanged_bytes` of everything that tasks
     sent one another; both as Spark's shuffles count them.
@@ -52,19 +52,22 @@ class ModeRun:
     shipped_rows: int
     exchanged_bytes: int
     imbalance: float
+    placed_in_batch: int | None
     is_equal: bool
 
     @staticmethod
     def of(done: Replay, *, is_equal: bool) -> ModeRun:
-        shipped = [batch["shipped"] for batch in done.progress]
-        learned = done.progress[LEARNING_BATCHES:] or done.progress
+        first = int(len(done.progress) * LEARNING_SHARE)
+        learned = done.progress[first:]
+        shipped = [batch["shipped"] for batch in learned]
         work = [[unit["probedRows"] + unit["pairs"] for unit in batch["work"]["partitions"]] for batch in learned]
         return ModeRun(
-            seconds=done.seconds,
+            seconds=sum(done.batch_ms[first:]) / 1000,
             shipped_bytes=sum(each["bytes"] for each in shipped),
             shipped_rows=sum(each["rows"] for each in shipped),
             exchanged_bytes=sum(each["exchangedBytes"] for each in shipped),
             imbalance=slowest_over_mean(work),
+            placed_in_batch=done.progress[-1].get("placement", {}).get("placedInBatch"),
             is_equal=is_equal,
         )
 
@@ -87,6 +90,7 @@ def compare(bench: Workbench, case: PartitionCase, partitions: int, repeats: int
         "time_ratio": round(best["unshared"].seconds / best["shared"].seconds, 2),
         "time_ratio_by_key": round(best["by_key"].seconds / best["shared"].seconds, 2),
         "imbalance": round(best["shared"].imbalance, 3),
+        "placed_in_batch": best["shared"].placed_in_batch,
         "queries_checked": len(case.right),
         "results_equal": all(run.is_equal for runs in runs_by_mode.values() for run in runs),
         "spread": {mode: sorted(round(run.seconds, 3) for run in runs) for mode, runs in runs_by_mode.items()},

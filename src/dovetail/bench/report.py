@@ -13,7 +13,8 @@ from pathlib import Path
 
 from rich.table import Table
 
-from dovetail.bench.figure_rows import ROWS_BY_SUITE, FigureRow, Figures
+from dovetail.bench.figure_row import FigureRow, Figures
+from dovetail.bench.figure_rows import ROWS_BY_SUITE
 from dovetail.bench.options import BenchError
 
 BEGIN_MARK = "<!-- bench:begin -->"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pyspark
 from pyspark.sql import SparkSession
@@ -15,9 +16,12 @@ from dovetail.bench import (
     adaptive,
     adhoc,
     aggregates,
+    elastic,
+    elastic_plot,
     ilp,
     materialize,
     multiway,
+    partition,
     placement,
     queries,
     single,
@@ -33,7 +37,7 @@ from dovetail.bench.report import figures_table
 from dovetail.bench.spark_session import memory_bytes, start_spark
 from dovetail.bench.workbench import Workbench
 
-__all__ = ["SUITES", "SUITES_WITHOUT_SPARK", "BenchError", "BenchOptions", "run_suite"]
+__all__ = ["SUITES", "SUITES_WITHOUT_SPARK", "BenchError", "BenchOptions", "run_suite", "write_plot"]
 
 SUITES: dict[str, Callable[[Workbench], dict[str, object]]] = {
     "single": single.run,
@@ -46,6 +50,8 @@ SUITES: dict[str, Callable[[Workbench], dict[str, object]]] = {
     "adhoc": adhoc.run,
     "theta": theta.run,
     "aggregates": aggregates.run,
+    "partition": partition.run,
+    "elastic": elastic.run,
 }
 
 SUITES_WITHOUT_SPARK: dict[str, Callable[[BenchOptions, Steps], dict[str, object]]] = {
@@ -54,6 +60,14 @@ SUITES_WITHOUT_SPARK: dict[str, Callable[[BenchOptions, Steps], dict[str, object
     "skew": skew.run,
     "placement": placement.run,
 }
+
+PLOTS: dict[str, Callable[[Mapping[str, Any], Path], None]] = {"elastic": elastic_plot.write_plot}
+
+
+def write_plot(figures: Mapping[str, Any], path: Path) -> None:
+    """Draw a suite's figures, if they are drawn."""
+    if figures["suite"] in PLOTS:
+        PLOTS[figures["suite"]](figures, path)
 
 
 def run_suite(suite: str, options: BenchOptions, console: Console) -> dict[str, object]:

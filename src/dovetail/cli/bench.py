@@ -14,14 +14,16 @@ from dovetail.cli.errors import show_errors
 
 SUITES_TEXT = (
     "single, queries, window, multiway, smallest, ilp, adaptive, tpch-multi, materialize, adhoc, skew, theta, "
-    "aggregates or placement."
+    "aggregates, placement, partition or elastic."
 )
 
 
 @show_errors
 def bench(  # noqa: PLR0913, PLR0917 - an argument is an option of the command
     suite: Annotated[str, typer.Argument(help=SUITES_TEXT)],
-    json_file: Annotated[Path | None, typer.Option("--json", help="Write the figures to this file.")] = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", help="Write the figures to this file; beside it the plot, if there is one.")
+    ] = None,
     rows: Annotated[int | None, typer.Option(help="Input rows of one run, over all streams.")] = None,
     time_limit: Annotated[float | None, typer.Option(help="Seconds after which a peer's run is stopped.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A form under a minute, to see that it works.")] = False,
@@ -33,7 +35,7 @@ def bench(  # noqa: PLR0913, PLR0917 - an argument is an option of the command
     """Measure Dovetail against Spark's own stream-stream joins and DuckDB, on the same data, with equal answers."""
     # Imported here, so that `dovetail --help` does not wait for Spark's modules.
     from dovetail.bench.options import BenchOptions  # noqa: PLC0415
-    from dovetail.bench.run import run_suite  # noqa: PLC0415
+    from dovetail.bench.run import run_suite, write_plot  # noqa: PLC0415
 
     options = BenchOptions(
         rows=rows,
@@ -51,3 +53,4 @@ def bench(  # noqa: PLR0913, PLR0917 - an argument is an option of the command
     figures = run_suite(suite, options, Console())
     if json_file is not None:
         json_file.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+        write_plot(figures, json_file.with_suffix(".svg"))

@@ -16,8 +16,8 @@ from rich.text import Text
 from dovetail.core.sparkline import sparkline
 
 HISTORY = 40
-FIXED_LINES = 6
-"""Headlines, heads of tables, the line of what is left out, and one to spare."""
+FIXED_LINES = 4
+"""Heads of tables, the line of what is left out, and one to spare."""
 MAX_STREAMS = 8
 STYLE_BY_STATE = {"running": "green", "quarantined": "bold red", "dropped": "dim"}
 
@@ -119,10 +119,11 @@ def frame(figures: TopFigures, height: int | None = None) -> RenderableType:
     if figures.progress is None:
         return Text(f"dovetail {figures.url}   no batch yet: the session starts, or no rows have come", style="dim")
     streams = _streams(figures)
-    room = None if height is None else max(height - FIXED_LINES - streams.row_count, 1)
+    headlines = _headlines(figures)
+    room = None if height is None else max(height - FIXED_LINES - len(headlines) - streams.row_count, 1)
     lines = figures.lines
     hidden = 0 if room is None else max(len(lines) - room, 0)
-    parts = [*_headlines(figures), streams, _queries(lines[: len(lines) - hidden])]
+    parts = [*headlines, streams, _queries(lines[: len(lines) - hidden])]
     if hidden:
         parts.append(Text(f"and {hidden:,} more: a taller terminal shows them, or `dovetail query list`", style="dim"))
     return Group(*parts)
@@ -136,7 +137,15 @@ def _headlines(figures: TopFigures) -> list[RenderableType]:
         f"{sum(figures.rate_by_stream.values()):,.0f} rows/s   {progress['batchDuration']:,.0f} ms a batch ",
         (sparkline(figures.batch_ms, HISTORY), "blue"),
     )
-    return [first, Text(_sharing(figures.plan), style="dim")]
+    units = progress.get("units")
+    elastic = [] if units is None else [Text(_units(units), style="dim")]
+    return [first, Text(_sharing(figures.plan), style="dim"), *elastic]
+
+
+def _units(units: Mapping[str, Any]) -> str:
+    executors = "" if units["executors"] is None else f" on {units['executors']} executors"
+    coming = f", next {units['nextPartitions']}" if units["nextPartitions"] != units["partitions"] else ""
+    return f"{units['partitions']} partitions{executors} at load {units['load']:.2f}{coming}"
 
 
 def _sharing(plan: Mapping[str, Any] | None) -> str:

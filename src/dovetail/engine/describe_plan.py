@@ -118,6 +118,7 @@ class PlanDescriber:
                 groups.partition_count,
                 tuple(groups.partition_by_group.count(number) for number in range(groups.partition_count)),
                 self._placement(),
+                None if self.engine.elastic is None else self.engine.elastic.now,
             ),
             probes=tuple(
                 ProbeExplained(

@@ -26,10 +26,12 @@ from dovetail.engine.choose_samples import choose_samples
 from dovetail.engine.commit_news import CommitNews, Listener, Listeners
 from dovetail.engine.control_plane import CompileText, ControlPlane
 from dovetail.engine.describe_placement import placement_entry
+from dovetail.engine.elastic_units import ElasticUnits
 from dovetail.engine.fill_intermediates import FillPolicy
 from dovetail.engine.finish_batch import finish_batch
 from dovetail.engine.idle_streams import IdleWatch
 from dovetail.engine.make_task import make_task
+from dovetail.engine.observe_batch import Batch
 from dovetail.engine.options import EngineOptions
 from dovetail.engine.place_groups import GroupPlacer
 from dovetail.engine.plan_history import PlanChange
@@ -107,6 +109,8 @@ class Engine:
             self._control = ControlPlane(root, options, compile_text, self._check_backfill)
             self._control.streams = {name: spec.stream for name, spec in self.declared_streams().items()}
             self._results = ResultIndex(root)
+            if options.elastic:
+                self._planner.elastic = ElasticUnits(options, self._state.buckets)
         except DovetailError:
             self._checkpoint_lock.release()
             raise
@@ -326,6 +330,11 @@ class Engine:
         return self._planner.joint.units
 
     @property
+    def elastic(self) -> ElasticUnits | None:
+        """The number of units and why, where it follows the load."""
+        return self._planner.elastic
+
+    @property
     def placer(self) -> GroupPlacer | None:
         """What places key groups, where placements follow the data."""
         return self._planner.placer
@@ -423,7 +432,9 @@ class Engine:
         report = replace(report, results=list(draft.results))
         progress = make_progress(state, planned.plan, streams, report, durations, self._clock(), self.statistics, idle)
         placement = self._note_placement(batch, planned.plan, progress)
-        self.progress = {**progress, "written": written_entry(written), **placement}
+        seen = Batch(before, state, planned.plan, streams, report, tuple(written))
+        units = self._note_units(seen, sum(durations.values()) / 1e3, is_one_task=task.is_small)
+        self.progress = {**progress, "written": written_entry(written), **placement, **units}
         self._note_committed(state, planned, self.progress)
         committed.clean_up(self.root, self._on_step)
         self._listeners.tell(CommitNews(batch, self.progress, draft.results))
@@ -448,6 +459,13 @@ class Engine:
                 return {}
             placer.note_batch(batch, plan, self.statistics)
             return {"placement": placement_entry(placer, progress["shipped"]["rows"])}
+
+    def _note_units(self, seen: Batch, batch_s: float, *, is_one_task: bool) -> dict[str, Any]:
+        """Where the number of units follows the load: what this batch makes of it."""
+        with self._plan_lock:
+            if self.elastic is None:
+                return {}
+            return {"units": self.elastic.note_batch(seen, self.statistics, batch_s, is_one_task=is_one_task).to_json()}
 
     # Waiting and listening
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from typing import Any
 
+from dovetail.engine.elastic_units import UnitsNow
 from dovetail.stats.estimate import Estimate, Origin
 
 
@@ -124,12 +125,15 @@ class PlacementExplained:
 
 @dataclass(frozen=True)
 class PartitioningExplained:
-    """`placement` of None: key groups are spread evenly, once for all."""
+    """`placement` of None: key groups are spread evenly, once for all. `units` are what the last batch measured, where
+    the number of partitions follows the load.
+    """
 
     key_groups: int
     partitions: int
     key_groups_by_partition: tuple[int, ...]
     placement: PlacementExplained | None = None
+    units: UnitsNow | None = None
 
 
 @dataclass(frozen=True)

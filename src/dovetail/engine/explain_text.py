@@ -40,7 +40,7 @@ def plan_text(plan: PlanExplained) -> TextTree:
             TextTree("stores", tuple(_store(store) for store in plan.stores)),
             *kept,
             *([TextTree("groups", tuple(map(_groups, plan.groups)))] if plan.groups else []),
-            TextTree(_partitioning(plan.partitioning), _placement(plan.partitioning.placement)),
+            TextTree(_partitioning(plan.partitioning), _below_partitioning(plan.partitioning)),
             TextTree("probes", tuple(map(_probe, plan.probes))),
             _cost(plan.cost),
             _change(plan.last_change),
@@ -144,6 +144,11 @@ def _partitioning(partitioning: PartitioningExplained) -> str:
         f"partitionings: every store is indexed by every key that it is probed by; "
         f"{partitioning.key_groups} key groups are spread over {partitioning.partitions} partitions, {each} in each"
     )
+
+
+def _below_partitioning(partitioning: PartitioningExplained) -> tuple[TextTree, ...]:
+    units = () if partitioning.units is None else (TextTree(str(partitioning.units)),)
+    return (*units, *_placement(partitioning.placement))
 
 
 def _placement(placement: PlacementExplained | None) -> tuple[TextTree, ...]:

@@ -14,7 +14,7 @@ from dovetail.core.errors import HistoryError
 from dovetail.engine.backfill import MissingResults, with_batch_column
 from dovetail.engine.engine import Engine
 from dovetail.engine.history import Arrivals, History
-from dovetail.engine.options import BICLIQUE, EVEN, REFERENCES, EngineOptions
+from dovetail.engine.options import BICLIQUE, EVEN, INELASTIC, REFERENCES, EngineOptions
 from dovetail.engine.query_options import QueryOptions
 from dovetail.engine.registry import QueryState
 from dovetail.engine.state import NO_BATCH
@@ -116,6 +116,7 @@ def _modest(options: EngineOptions) -> EngineOptions:
     return replace(
         options,
         partitions=1,
+        **INELASTIC,
         small_batch_rows=1 << 62,
         optimizer="greedy",
         keep_intermediates="never",

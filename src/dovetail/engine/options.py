@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
 from dovetail.core.errors import SessionError
+from dovetail.engine.scale_units import ScalingSettings
 from dovetail.plan.routing import HASH, RANDOM, Routing
 from dovetail.plan.shipping import Copies, Shipping
 from dovetail.query.durations import DurationError, parse_duration
@@ -60,6 +62,10 @@ class EngineOptions:
     `placement`: which partition has which key groups of which key. «shared» seeks, while batches run, a placement under
     which rows that several keys place travel to few partitions and all are equally busy; «even» spreads key groups
     evenly, once for all. «auto» is «shared» where a row goes once to each partition that needs it, else «even».
+    `elastic`: the number of partitions follows the load (elastic.md), `partitions` is only the first. A partition is
+    full when it keeps `max_bytes_per_partition`, or when a batch takes the trigger's whole interval. Its load is over
+    `high_load` or under `low_load` for `scale_after` batches in a row: as many partitions as bring it to `target_load`,
+    within `min_partitions` and `max_partitions` (None: `key_groups`).
     After a batch of fewer than `small_batch_rows` rows and little work the next runs as one task: stages would cost
     more.
     """
@@ -81,6 +87,14 @@ class EngineOptions:
     exchange: str = REFERENCES
     copies: str = COPY_A_PARTITION
     placement: str = "auto"
+    elastic: bool = False
+    min_partitions: int = 1
+    max_partitions: int | None = None
+    max_bytes_per_partition: int = 1 << 30
+    low_load: float = 0.3
+    target_load: float = 0.6
+    high_load: float = 0.8
+    scale_after: int = 3
     timezone: str = "UTC"
     storage_budget: int | None = None
     idle_timeout: str | None = None
@@ -126,6 +140,7 @@ class EngineOptions:
         self._check_exchange()
         self._check_placement()
         self._check_unshared()
+        self._check_elastic()
         if self.merge_fanout < 2:
             raise SessionError(f"merge_fanout is {self.merge_fanout}", hint="use 2 or more")
         for name in LIMITS:
@@ -177,6 +192,43 @@ class EngineOptions:
             return None
         return Shipping(Copies.PARTITION if self.copies == COPY_A_PARTITION else Copies.KEY)
 
+    def _check_elastic(self) -> None:
+        _check_one_of("elastic", self.elastic, (True, False))
+        for name, smallest in (("min_partitions", 1), ("max_bytes_per_partition", 1), ("scale_after", 1)):
+            _check_whole(name, getattr(self, name), smallest)
+        if self.max_partitions is not None:
+            _check_whole("max_partitions", self.max_partitions, 1)
+        for name in ("low_load", "target_load", "high_load"):
+            if type(getattr(self, name)) not in (int, float):
+                raise SessionError(f"{name} is {getattr(self, name)!r}", hint="use a number, e.g. 0.6")
+        given = [name for name, usual in INELASTIC.items() if getattr(self, name) != usual]
+        if given and not self.elastic:
+            raise SessionError(
+                f"{given[0]} is given, and the number of partitions is fixed", hint="use elastic=True, or leave it out"
+            )
+        if self.elastic and self.layout == MATRIX:
+            raise SessionError(
+                f"elastic is True, and layout is {MATRIX!r}",
+                hint="the cells of a join-matrix are fixed: leave out elastic, or the layout",
+            )
+        _ = self.scaling
+
+    @property
+    def scaling(self) -> ScalingSettings:
+        """How the number of partitions follows the load, where it does."""
+        if self.max_partitions is not None and self.max_partitions > self.key_groups:
+            raise SessionError(
+                f"max_partitions is {self.max_partitions}", hint=f"use 1 to key_groups, which is {self.key_groups}"
+            )
+        return ScalingSettings(
+            self.min_partitions,
+            self.max_partitions or self.key_groups,
+            self.low_load,
+            self.target_load,
+            self.high_load,
+            self.scale_after,
+        )
+
     @property
     def may_place_by_one_key(self) -> bool:
         """Whether it spares copies that an index of several keys lies where one of them alone would have it."""
@@ -200,6 +252,15 @@ class EngineOptions:
         if timeout_us <= 0:
             raise SessionError(f"idle_timeout is {self.idle_timeout!r}", hint="use e.g. '10 minutes', or None")
         return timeout_us / 1e6
+
+
+INELASTIC: Mapping[str, Any] = {
+    entry.name: entry.default
+    for entry in fields(EngineOptions)
+    if entry.name in {"elastic", "min_partitions", "max_partitions", "max_bytes_per_partition", "scale_after"}
+    or entry.name.endswith("_load")
+}
+"""Options that only count for an elastic number of partitions, as they are without one."""
 
 
 def _check_one_of(name: str, value: Any, choices: tuple[Any, ...]) -> None:

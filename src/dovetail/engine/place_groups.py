@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from dovetail.engine.background import Background
 from dovetail.optimizer.placement.cost import PlacementCost
-from dovetail.optimizer.placement.from_plan import cells_of_stores, problem_of_cells, shared_stores, uses_of_store
+from dovetail.optimizer.placement.from_plan import PlanProblems
 from dovetail.optimizer.placement.problem import PartitionByGroup
 from dovetail.optimizer.placement.sampled_problem import SampledProblem
 from dovetail.optimizer.placement.settings import Settings
@@ -24,7 +24,6 @@ from dovetail.plan.key_classes import key_classes
 from dovetail.plan.placement import Placement, Placements, UseName, even_placement
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.stats.catalog import StatsCatalog
-from dovetail.stats.key_group_sample import KeyGroupSample
 from dovetail.stats.predict_overlap import Prediction, has_too_many_pairs, predict_overlap
 from dovetail.stats.unit_costs import UnitCosts
 
@@ -36,7 +35,8 @@ BUSY_SHARE = 0.1
 class PlacingRules:
     """`worth`: the share of its seconds that another placement must save. `drift`: the share by which what the running
     one costs beyond the least possible must move, `association_drift` how much key groups of two uses must come to go
-    together or cease to, before another is sought. `in_a_row`: batches that must agree. `budget_s`: to seek in.
+    together or cease to, before another is sought. `in_a_row`: batches that must agree. `budget_s`: to seek in. Where a
+    batch has fewer rows than `least_rows` nobody waits for a partition, and nothing is sought.
     """
 
     worth: float = 0.05
@@ -44,6 +44,7 @@ class PlacingRules:
     association_drift: float = 0.25
     in_a_row: int = 3
     budget_s: float = 1.0
+    least_rows: int = 1024
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,6 @@ class _Seen:
 class _Candidate:
     """A placement that was found, and how it did on batches since; `reason` is why it was sought."""
 
-    classes: tuple[frozenset[UseName], ...]
     partition_by_group: PartitionByGroup
     reason: str
     made_in_batch: int
@@ -117,9 +117,9 @@ class GroupPlacer:
     _chosen: Placements | None = None
     _candidate: _Candidate | None = None
     _seen: _Seen | None = None
-    _known_uses: tuple[tuple[frozenset[UseName], ...], int] | None = None
+    _placed: tuple[tuple[frozenset[UseName], ...], int] | None = None
     _asking: Background[_Found] | None = None
-    _asked: tuple[SampledProblem, str, int] | None = None
+    _asked: tuple[str, int] | None = None
     _rests_until: float = 0.0
     _answered: tuple[SharedPlan, Placements | None, Placements] | None = None
 
@@ -139,22 +139,21 @@ class GroupPlacer:
         """A batch ran by this plan, and its rows are in the statistics."""
         self.now = None
         samples = stats.observed.key_groups
-        whole = problem_of_cells(plan, stats, self.units, cells_of_stores(plan, samples))
-        of_batch = {store: sample.of_batch(batch) for store, sample in samples.items()}
-        newest = problem_of_cells(plan, stats, self.units, cells_of_stores(plan, of_batch))
-        if whole is None or plan.matrix is not None:
-            return
-        self._forget_others(whole)
+        problems = PlanProblems(plan, stats, self.units)
+        self._forget_others(problems)
         self._take_answer()
-        running = whole.partition_by_group(plan.placements)
-        if newest is not None:
-            unplaced = sum(stream.cells.unplaced for stream in newest.streams if stream.row_weight)
-            self.now = PlacementNow(batch, newest.cost(running), newest.least_s, unplaced)
-            self._prove(batch, newest, running)
-        if self._candidate is None and self._asking is None and time.perf_counter() >= self._rests_until:
-            reason = self._reason_to_seek(whole, running)
-            if reason:
-                self._seek(batch, plan, stats, whole, running, reason)
+        newest = problems.of_samples({store: sample.of_batch(batch) for store, sample in samples.items()})
+        if newest is None:
+            return
+        running = newest.partition_by_group(plan.placements)
+        unplaced = sum(stream.cells.unplaced for stream in newest.streams if stream.row_weight)
+        self.now = PlacementNow(batch, newest.cost(running), newest.least_s, unplaced)
+        self._prove(batch, newest, running)
+        is_idle = self._candidate is None and self._asking is None and time.perf_counter() >= self._rests_until
+        whole = problems.of_samples(samples) if is_idle else None
+        reason = "" if whole is None else self._reason_to_seek(whole, running)
+        if whole is not None and reason:
+            self._seek(batch, problems, whole, running, reason)
 
     @property
     def proving(self) -> tuple[int, float] | None:
@@ -168,19 +167,20 @@ class GroupPlacer:
         if self._asking is not None:
             self._asking.wait()
 
-    def _forget_others(self, problem: SampledProblem) -> None:
+    def _forget_others(self, problems: PlanProblems) -> None:
         """Where keys or the number of partitions changed, what was found says nothing."""
-        uses = problem.classes, problem.partition_count
-        if self._known_uses != uses:
-            self._known_uses = uses
+        placed = problems.classes, problems.plan.placement.partition_count
+        if self._placed != placed:
+            self._placed = placed
             self._candidate = self._seen = self._asking = None
-            if self._chosen is not None and self._chosen.usual.partition_count != problem.partition_count:
+            if self._chosen is not None and self._chosen.usual.partition_count != placed[1]:
                 self._chosen = None
 
     def _reason_to_seek(self, problem: SampledProblem, running: PartitionByGroup) -> str:
         """Empty if there is none."""
         excess = problem.cost(running).seconds / (problem.least_s or 1.0)
-        if problem.partition_count == 1 or excess <= 1 + self.rules.worth:
+        is_small = problem.partition_count == 1 or problem.stored_rows < self.rules.least_rows
+        if is_small or excess <= 1 + self.rules.worth:
             return ""
         associations = problem.associations()
         sampled = sum(stream.cells.sampled for stream in problem.streams)
@@ -201,17 +201,16 @@ class GroupPlacer:
     def _seek(
         self,
         batch: int,
-        plan: SharedPlan,
-        stats: StatsCatalog,
+        problems: PlanProblems,
         whole: SampledProblem,
         running: PartitionByGroup,
         reason: str,
     ) -> None:
         self.sought += 1
-        self._asked = whole, reason, batch
+        self._asked = reason, batch
         self._asking = Background(
             f"placing {len(whole.classes)} key classes",
-            lambda: _find(plan, stats, self.units, whole, running, self.rules.budget_s),
+            lambda: _find(problems, whole, running, self.rules.budget_s),
         )
         if not self.in_background:
             self.wait()
@@ -227,10 +226,10 @@ class GroupPlacer:
         found = asking.answer
         if found is None:
             return
-        whole, reason, batch = asked
+        reason, batch = asked
         self.overlaps = found.overlaps
         if found.gain > self.rules.worth:
-            self._candidate = _Candidate(whole.classes, found.partition_by_group, reason, batch, gain=found.gain)
+            self._candidate = _Candidate(found.partition_by_group, reason, batch, gain=found.gain)
 
     def _prove(self, batch: int, newest: SampledProblem, running: PartitionByGroup) -> None:
         candidate = self._candidate
@@ -261,27 +260,19 @@ class GroupPlacer:
             self._candidate = None
 
 
-def _find(
-    plan: SharedPlan,
-    stats: StatsCatalog,
-    units: UnitCosts,
-    whole: SampledProblem,
-    running: PartitionByGroup,
-    budget_s: float,
-) -> _Found:
+def _find(problems: PlanProblems, whole: SampledProblem, running: PartitionByGroup, budget_s: float) -> _Found:
     """Where pairs of key groups are too many for the sample, by what a forest says of them, if it knows better."""
-    samples = dict(stats.observed.key_groups)
-    cells = cells_of_stores(plan, samples)
+    samples = problems.stats.observed.key_groups
+    cells = problems.cells(samples)
     overlaps = []
-    for store in sorted(cells.keys() & shared_stores(plan)):
-        uses = uses_of_store(plan.store(store))
-        sample = samples.get(store, KeyGroupSample())
+    for store in sorted(cells.keys() & problems.shared_stores):
+        uses, sample = cells[store].uses, samples[store]
         if has_too_many_pairs(sample, uses, whole.group_count):
             predicted = predict_overlap(sample, uses, whole.group_count)
             overlaps.append(f"{store}: {predicted.trial if isinstance(predicted, Prediction) else predicted}")
             if isinstance(predicted, Prediction):
                 cells[store] = predicted.cells()
-    problem = problem_of_cells(plan, stats, units, cells) or whole
+    problem = problems.of_cells(cells) or whole
     found = solve_placement(problem.problem, Settings(time_budget_s=budget_s), running).partition_by_group
     before = whole.cost(running).seconds
     gain = 1 - whole.cost(found).seconds / before if before else 0.0

@@ -11,6 +11,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from dovetail.engine.elastic_units import ElasticUnits
 from dovetail.engine.fill_intermediates import FillPolicy, settle_and_fill
 from dovetail.engine.joint_planner import JointPlanner
 from dovetail.engine.options import BICLIQUE, MATRIX, EngineOptions
@@ -81,6 +82,7 @@ class Planner:
         self.placer: GroupPlacer | None = None
         if options.places_by_samples:
             self.placer = GroupPlacer(units, in_background=options.plan_in_background)
+        self.elastic: ElasticUnits | None = None
 
     @property
     def running(self) -> Planned | None:
@@ -146,7 +148,8 @@ class Planner:
             return state, Planned(running.plan, queries, decisions, stats, orders, (), routings, asked)
         reasons: tuple[str, ...] = ()
         if running is not None:
-            differences = _differences(running, plan, asked, decisions, routings)
+            because = "" if self.elastic is None else self.elastic.because
+            differences = _differences(running, plan, asked, decisions, routings, because)
             # What moved is a reason for other trees; a placement or a routing that changes alone has its own.
             reasons = (*differences, *self._why_placed(state.batch), *(() if is_known else self._moved))
         return replace(state, epoch=epoch), Planned(plan, queries, decisions, stats, orders, reasons, routings, asked)
@@ -167,6 +170,8 @@ class Planner:
         # The rows of a join-matrix lie where they were put: its cells are its partitions for ever.
         is_fixed = self._options.layout == MATRIX
         choose = self._placement_policy if is_fixed else decisions.placement or self._placement_policy
+        if self.elastic is not None and decisions.placement is None:
+            choose = self.elastic.at_scale(choose)
         placements = choose(plan, stats, None if self._running is None else self._running.plan.placements)
         if placements.usual.group_count != self._options.key_groups:
             raise ValueError(f"{placements.usual.group_count} key groups are placed of {self._options.key_groups}")
@@ -272,7 +277,9 @@ def _differences(
     queries: tuple[LiveQuery, ...],
     decisions: Decisions,
     routings: tuple[ChosenRouting, ...],
+    because: str,
 ) -> list[str]:
+    """`because`: why there is the number of partitions that there is."""
     before, now = ({live.id: live.name for live in each} for each in (running.asked, queries))
     reasons = [f"query {now[query]} was created" for query in now if query not in before]
     reasons += [f"query {before[query]} ended" for query in before if query not in now]
@@ -285,7 +292,7 @@ def _differences(
         for store, query, start in sorted(ready_now - ready_before)
     ]
     reasons += placing_changes(running.plan, plan)
-    reasons += placement_changes(running.plan.placements, plan.placements, uses_of(running.plan))
+    reasons += placement_changes(running.plan.placements, plan.placements, uses_of(running.plan), because)
     return reasons + routing_changes(running.routings, routings)
 
 

@@ -10,7 +10,7 @@ from dovetail.engine.names_of_takers import NamesOfTakers
 from dovetail.engine.state import EngineState
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.query.stream import Stream
-from dovetail.runtime.report import GroupCount, StepCount, StreamCount, TaskReport, UnitWork
+from dovetail.runtime.report import GroupCount, ShippedCount, StepCount, StreamCount, TaskReport, UnitWork
 from dovetail.stats.catalog import MATCH_KINDS, StatsCatalog
 from dovetail.stats.estimate import Estimate
 from dovetail.store.bucket_file import BucketMeta, by_store
@@ -188,8 +188,10 @@ def _shipped_entry(plan: SharedPlan, report: TaskReport) -> dict[str, Any]:
     is_shipped = plan.ships_rows
     sent_bytes = sum(count.message_bytes for count in report.shipped) if first is None else first.written_bytes
     by_partition = [0] * plan.placement.partition_count
+    counts: dict[str, list[ShippedCount]] = {}
     for count in report.shipped:
         by_partition[count.partition] += count.rows
+        counts.setdefault(count.store, []).append(count)
     return {
         "rows": sum(by_partition),
         "inputRows": sum(count.home_rows for count in report.shipped),
@@ -199,8 +201,8 @@ def _shipped_entry(plan: SharedPlan, report: TaskReport) -> dict[str, Any]:
         "stores": [
             {
                 "name": store.id,
-                "rows": sum(count.rows for count in report.shipped if count.store == store.id),
-                "inputRows": sum(count.home_rows for count in report.shipped if count.store == store.id),
+                "rows": sum(count.rows for count in counts.get(store.id, [])),
+                "inputRows": sum(count.home_rows for count in counts.get(store.id, [])),
             }
             for store in plan.stores
             if plan.ships(store)

@@ -82,7 +82,8 @@ class DovetailSpark(Spark):
 
         def _parse_table_parts(self, *args: Any, fast: bool = False, **kwargs: Any) -> Any:
             index = self._index
-            table = super()._parse_table_parts(*args, fast=fast, **kwargs)
+            kwargs["fast"] = fast
+            table = super()._parse_table_parts(*args, **kwargs)
             if table is None or not self._is_range_ahead():
                 return table
             if fast:  # what follows the name is none of the few things that the fast way knows
@@ -92,7 +93,7 @@ class DovetailSpark(Spark):
             return table
 
         def _is_range_ahead(self) -> bool:
-            is_open = self._curr is not None and self._curr.token_type == TokenType.L_BRACKET
+            is_open = self._curr and self._curr.token_type == TokenType.L_BRACKET
             return bool(is_open and self._next and self._next.text.upper() == "RANGE")
 
         def _parse_range_window(self) -> RangeWindow:

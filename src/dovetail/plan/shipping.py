@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from dovetail.plan.placement import UseName, use_of
 from dovetail.plan.store_plan import IndexPlan, StorePlan
 
 
@@ -45,10 +46,10 @@ class Shipping:
         indexes = placed_indexes(store)
         if self.copies is Copies.PARTITION:
             return (indexes,) if indexes else ()
-        by_keys: dict[object, list[IndexPlan]] = {}
+        by_use: dict[UseName, list[IndexPlan]] = {}
         for index in indexes:
-            by_keys.setdefault(index.keys, []).append(index)
-        return tuple(map(tuple, by_keys.values()))
+            by_use.setdefault(use_of(store.id, index), []).append(index)
+        return tuple(map(tuple, by_use.values()))
 
 
 def placed_indexes(store: StorePlan) -> tuple[IndexPlan, ...]:

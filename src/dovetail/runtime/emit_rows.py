@@ -13,6 +13,7 @@ from dovetail.runtime.frame import Frame
 from dovetail.runtime.probe_operator import ProbeOperator, TakeRows
 from dovetail.runtime.report import TaskReport
 from dovetail.runtime.snapshot import StoreSnapshot
+from dovetail.runtime.store_operator import keeper_of
 
 
 def emit_rows(
@@ -24,7 +25,10 @@ def emit_rows(
     report: TaskReport,
     take: TakeRows,
 ) -> None:
-    """The partition's part of the batch's rows: no key says where they belong, so they are dealt out evenly."""
+    """The partition's part of the batch's rows: those that are at home in it.
+
+    Where rows are not shipped nothing says where they belong, so they are dealt out evenly.
+    """
     emit_by_leg = {(emit.query, emit.start): emit for emit in tree.emits}
     legs = tuple(leg for leg in tree.legs if (leg.query, leg.start) in emit_by_leg)
     if not legs:
@@ -32,8 +36,11 @@ def emit_rows(
     partitions = task.plan.placement.partition_count
     all_places = probe.selection_bits(tree.start, legs).place
     for ordinal in range(snapshot.current_from, len(snapshot.metas)):
-        length = snapshot.metas[ordinal].home_rows
-        rows = np.arange(length * partition // partitions, length * (partition + 1) // partitions)
+        meta = snapshot.metas[ordinal]
+        if task.plan.ships(snapshot.store):
+            rows = np.arange(meta.home_rows if keeper_of(meta) == partition else 0)
+        else:
+            rows = np.arange(meta.rows * partition // partitions, meta.rows * (partition + 1) // partitions)
         words = [word[rows] for word in snapshot.words(ordinal)]
         bits = bits_of_rows(all_places[:, ordinal].tolist(), words.__getitem__, len(rows))
         refs = make_refs(ordinal, rows)

@@ -2,7 +2,7 @@
 
 A message holds rows of one store for one partition as an Arrow stream, those that are at home there first:
     c:<name>   a payload column
-    s:<n>      64 selection bits a row, for all tested selections of the store in their order, if they are sent
+    s:<n>      up to 64 selection bits a row, for all tested selections of the store in their order, if they are sent
     m:<i>      whether the row is to be found there through the store's index i: one bit a row
 Rows of several tasks join position by position. What fails in one task is told to all partitions (`Kind.FAILED`): the
 bits of such a selection mean nothing, and nobody keeps such an index.
@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +21,7 @@ import pyarrow as pa
 
 from dovetail.kernels.decide_selections import compared_columns
 from dovetail.kernels.hash_keys import group_of_codes
-from dovetail.kernels.select_rows import Mask
+from dovetail.kernels.select_rows import SELECTIONS_PER_WORD, Mask
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.plan.shipping import Shipping
 from dovetail.plan.store_plan import IndexPlan, StorePlan
@@ -31,7 +32,7 @@ from dovetail.runtime.message import Kind, Message
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
-MESSAGE_BYTES = 64 << 20
+MESSAGE_BYTES = 16 << 20
 """About the most that one message has: Spark holds each in memory as a whole, and 2 GiB is the end."""
 
 _HEAD = b"shipped"
@@ -173,9 +174,14 @@ def _payload(store: StorePlan, rows: StoreRows, *, has_bits: bool) -> pa.RecordB
     arrays = [rows.columns[name] for name in store.columns]
     names = [f"c:{name}" for name in store.columns]
     for word, bits in enumerate(rows.selections.words if has_bits else ()):
-        arrays.append(pa.array(bits))
+        arrays.append(pa.array(bits.astype(_narrowest(rows.selections.count - word * SELECTIONS_PER_WORD))))
         names.append(f"s:{word}")
     return pa.RecordBatch.from_arrays(arrays, names)
+
+
+def _narrowest(bits: int) -> type[np.unsignedinteger[Any]]:
+    """The smallest type that has so many bits: few selections shall not weigh more than the row."""
+    return next((kind for kind in (np.uint8, np.uint16, np.uint32) if bits <= kind(0).itemsize * 8), np.uint64)
 
 
 def _send(

@@ -51,6 +51,11 @@ def run_store(task: BatchTask, partition: int, messages: Iterable[Message]) -> I
     yield Message(0, Kind.REPORT, stage.report.to_bytes())
 
 
+def keeper_of(meta: BucketMeta) -> int:
+    """The partition that wrote this bucket of the batch's shipped rows."""
+    return meta.split // PIECES_PER_SPLIT
+
+
 class _StoreStage:
     """Only about `piece_bytes` of rows wait in memory: then they become buckets of their own."""
 
@@ -122,7 +127,8 @@ class _StoreStage:
         """As they were sent; or decided again, by the same conditions over the same values."""
         if sends_bits(self._task.plan, store):
             words = range(-(-len(store.tested_selections) // SELECTIONS_PER_WORD))
-            return tuple(np.concatenate([part.column(f"s:{word}").to_numpy() for part in parts]) for word in words)
+            found = (np.concatenate([part.column(f"s:{word}").to_numpy() for part in parts]) for word in words)
+            return tuple(word.astype(np.uint64) for word in found)
         timezone = self._task.timezone
         decided = decide_selections(store.tested_selections, lambda c: columns[c.name], rows, timezone, _never_fails)
         return decided.words.words

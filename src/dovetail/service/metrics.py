@@ -88,6 +88,7 @@ class _SessionCollector(Collector):
         progress = self._engine.progress
         if progress is not None:
             yield from _store_gauges(progress)
+            yield from _unit_gauges(progress)
 
 
 def _store_gauges(progress: Mapping[str, Any]) -> Iterator[GaugeMetricFamily]:
@@ -103,3 +104,22 @@ def _store_gauges(progress: Mapping[str, Any]) -> Iterator[GaugeMetricFamily]:
         for kind, value in sorted(total.items()):
             gauge.add_metric((kind,), value)
         yield gauge
+
+
+def _unit_gauges(progress: Mapping[str, Any]) -> Iterator[GaugeMetricFamily]:
+    """Partitions always; their load and executors where their number follows it."""
+    count = len(progress["work"]["partitions"])
+    yield GaugeMetricFamily("dovetail_partitions", "Partitions that the last batch ran with.", value=count)
+    units = progress.get("units")
+    if units is None:
+        return
+    load = GaugeMetricFamily("dovetail_unit_load", "Load of a partition; 1 is full.", labels=("kind",))
+    for kind, key in (("memory", "memoryLoad"), ("time", "timeLoad"), ("hottest", "hottestLoad")):
+        if units[key] is not None:
+            load.add_metric((kind,), units[key])
+    yield load
+    yield GaugeMetricFamily(
+        "dovetail_partition_changes", "Changes of the number of partitions since the start.", value=units["changes"]
+    )
+    if units["executors"] is not None:
+        yield GaugeMetricFamily("dovetail_executors", "Executors of the Spark application.", value=units["executors"])

@@ -21,6 +21,8 @@ from dovetail.stats.key_group_sample import NO_GROUP, Cells, Groups, KeyGroupSam
 
 MAX_PAIRS = 4_000_000
 """With more, even predicting all of them takes too long."""
+LEAST_SAMPLED = 500
+"""With fewer rows, there is nothing to learn from that the sample does not say itself."""
 TRAINED_PAIRS = 10_000
 HELD_OUT_PAIRS = 4_000
 TREES = 30
@@ -105,13 +107,16 @@ def has_too_many_pairs(sample: KeyGroupSample, uses: tuple[str, ...], group_coun
 
 def predict_overlap(sample: KeyGroupSample, uses: tuple[str, ...], group_count: int) -> Prediction | str:
     """What a forest says of all pairs and how well, or in words why there is none."""
+    cells = sample.cells(uses)
+    if cells is None or cells.sampled < LEAST_SAMPLED:
+        return "too few rows were sampled to predict from"
     if importlib.util.find_spec("sklearn") is None:
         return NOT_INSTALLED
     if _pair_count(uses, group_count) > MAX_PAIRS:
         return f"pairs of key groups are sampled only: {_pair_count(uses, group_count):,} are too many to predict"
     one, other = (_measured(half, uses, group_count) for half in sample.halves())
     if one is None or other is None:
-        return "too few rows were sampled to predict from"
+        raise ValueError(f"half of a sample of {cells.sampled:.0f} rows has none")
     chance = np.random.default_rng(0)
     pairs = _pairs(one.is_known & other.is_known)
     if len(pairs) < 10:

@@ -67,7 +67,7 @@ def _few(answers: Answers) -> str:
 
 def open_session(case: EngineCase, checkpoint_dir: Path | str, **options: Any) -> LocalSession:
     """A session on which the case's streams are registered."""
-    exchange = {} if case.copies is None else {"exchange": "rows", "copies": case.copies}
+    exchange: dict[str, Any] = {} if case.copies is None else {"exchange": "rows", "copies": case.copies}
     session = LocalSession(
         str(checkpoint_dir),
         partitions=case.partitions,

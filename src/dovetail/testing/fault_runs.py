@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.testing.asserts import CaseFailed, CaseRun, QueryRun, change_queries, open_session
@@ -48,9 +48,9 @@ def random_faults(rng: Random, batch_count: int) -> tuple[BatchFaults, ...]:
     )
 
 
-def run_with_faults(case: EngineCase, checkpoint_dir: Path, faults: Sequence[BatchFaults]) -> CaseRun:
-    """Every batch of the case, each with its faults; what the last session then knows."""
-    session = open_session(case, checkpoint_dir)
+def run_with_faults(case: EngineCase, checkpoint_dir: Path, faults: Sequence[BatchFaults], **options: Any) -> CaseRun:
+    """Every batch of the case, each with its faults; what the last session then knows. `options` are the sessions'."""
+    session = open_session(case, checkpoint_dir, **options)
     try:
         for batch, fault in enumerate(faults):
             if fault.needs_restart:
@@ -59,9 +59,9 @@ def run_with_faults(case: EngineCase, checkpoint_dir: Path, faults: Sequence[Bat
                 if fault.changes_exchange:
                     case = replace(case, copies=COPIES[(COPIES.index(case.copies) + 1) % len(COPIES)])
                 again = Faults(crash_at=fault.crash_at, retry_tasks=fault.retry_tasks)
-                session = open_session(case, checkpoint_dir, faults=again)
+                session = open_session(case, checkpoint_dir, faults=again, **options)
             change_queries(session, case, batch, {})
-            session = _push(session, case, batch, checkpoint_dir)
+            session = _push(session, case, batch, checkpoint_dir, options)
             if fault.is_redelivered:
                 deliver_again(session, batch)
             if fault.is_vacuumed:
@@ -71,13 +71,15 @@ def run_with_faults(case: EngineCase, checkpoint_dir: Path, faults: Sequence[Bat
         session.close()
 
 
-def _push(session: LocalSession, case: EngineCase, batch: int, checkpoint_dir: Path) -> LocalSession:
+def _push(
+    session: LocalSession, case: EngineCase, batch: int, checkpoint_dir: Path, options: Mapping[str, Any]
+) -> LocalSession:
     """Push the batch; after a crash a new session gets it again under its number."""
     try:
         session.push(case.tables(batch), splits=case.splits)
     except SimulatedCrash:
         session.close()
-        session = open_session(case, checkpoint_dir)
+        session = open_session(case, checkpoint_dir, **options)
         if session.engine.committed_batch == batch:
             deliver_again(session, batch)
         else:

@@ -18,12 +18,10 @@ import numpy as np
 from dovetail.optimizer.placement.hypergraph import ABSENT, Floats, Hypergraph, Ints
 from dovetail.optimizer.placement.search import FINE_LIMITS, balanced_start, search
 
-PARTNERS = 4
-"""Candidates of each node: its nearest ones."""
-MOST_NODES = 6_000
-"""With more, the table of all pairs gets too large."""
-CLUSTERS_PER_PARTITION = 3
+CLUSTERS_PER_PARTITION = 5
 """A cluster has at most this part of a partition's fair share of load, so that clusters can still be balanced."""
+NEAR = 0.5
+"""Candidates of a node are those that are at least so near as its nearest."""
 RANDOM_STARTS = 3
 """For the fewest nodes, where a search costs little and decides most."""
 NOISE = 0.3
@@ -58,35 +56,37 @@ def _starts(graph: Hypergraph) -> Iterator[Ints]:
         yield rng.integers(graph.partition_count, size=graph.node_count)
 
 
-def common_seconds(graph: Hypergraph) -> Floats:
-    """Per pair of nodes the weight of edges that have both; what an edge has is divided among a node's partners."""
-    count = graph.node_count
+def common_seconds(graph: Hypergraph) -> tuple[Ints, Ints, Floats]:
+    """Pairs of nodes that share edges, and how much; what an edge has is divided among a node's partners."""
     sizes = (graph.edges != ABSENT).sum(axis=1)
     weights = graph.weights / np.maximum(sizes - 1, 1)
     keys, values = [], []
     for one, other in combinations(range(graph.edges.shape[1]), 2):
         has_both = graph.edges[:, one] != ABSENT
-        keys.append(graph.edges[has_both, one] * count + graph.edges[has_both, other])
+        keys.append(graph.edges[has_both, one] * graph.node_count + graph.edges[has_both, other])
         values.append(weights[has_both])
-    table = np.bincount(np.concatenate(keys), np.concatenate(values), minlength=count * count)
-    pairs = table.reshape(count, count)
-    return np.asarray(pairs + pairs.T, dtype=np.float64)
+    all_keys = np.concatenate(keys)
+    order = np.argsort(all_keys, kind="stable")
+    all_keys = all_keys[order]
+    firsts = np.flatnonzero(np.append(True, all_keys[1:] != all_keys[:-1]))
+    ones, others = np.divmod(all_keys[firsts], graph.node_count)
+    return ones, others, np.add.reduceat(np.concatenate(values)[order], firsts)
 
 
 def merge_similar(graph: Hypergraph, rng: np.random.Generator | None = None, within: Ints | None = None) -> Ints | None:
     """A cluster per node, one per partition at least; None if nothing is worth merging."""
     count, least_count = graph.node_count, CLUSTERS_PER_PARTITION * graph.partition_count
-    if count <= least_count or count > MOST_NODES or not len(graph.edges):
+    if count <= least_count or not len(graph.edges):
         return None
-    ones, others, values = _nearest(graph, rng, within)
+    ones, others, values = _likeness(graph, rng, within)
     loads = graph.loads.sum(axis=0)
     cap = loads.sum() / least_count
     head = np.arange(count)
     is_free = np.ones(count, dtype=bool)
     left = count
-    for at in np.lexsort((others, ones, -values)):
+    for at in np.argsort(-values, kind="stable").tolist():
         one, other = ones[at], others[at]
-        if values[at] <= 0 or left == least_count:
+        if left == least_count:
             break
         if is_free[one] and is_free[other] and loads[one] + loads[other] <= cap:
             is_free[one] = is_free[other] = False
@@ -97,16 +97,19 @@ def merge_similar(graph: Hypergraph, rng: np.random.Generator | None = None, wit
     return np.unique(head, return_inverse=True)[1].astype(np.int64)
 
 
-def _nearest(graph: Hypergraph, rng: np.random.Generator | None, within: Ints | None) -> tuple[Ints, Ints, Floats]:
+def _likeness(graph: Hypergraph, rng: np.random.Generator | None, within: Ints | None) -> tuple[Ints, Ints, Floats]:
     """Pairs of nodes and how alike they are: the cosine of the rows that they have."""
-    common = common_seconds(graph)
-    sums = np.sqrt(np.maximum(common.sum(axis=1), np.finfo(float).tiny))
-    likeness = common / sums / sums[:, None]
+    ones, others, common = common_seconds(graph)
+    sums = np.bincount(ones, common, minlength=graph.node_count) + np.bincount(
+        others, common, minlength=graph.node_count
+    )
+    likeness = common / np.sqrt(sums[ones] * sums[others])
     if rng is not None:
-        likeness *= rng.uniform(1 - NOISE, 1 + NOISE, likeness.shape)
+        likeness *= rng.uniform(1 - NOISE, 1 + NOISE, len(likeness))
     if within is not None:
-        likeness[within[:, None] != within] = 0.0
-    partners = min(PARTNERS, graph.node_count - 1)
-    others = np.argpartition(-likeness, partners - 1, axis=1)[:, :partners].ravel()
-    ones = np.repeat(np.arange(graph.node_count), partners)
-    return ones, others, likeness[ones, others]
+        likeness[within[ones] != within[others]] = 0.0
+    nearest = np.zeros(graph.node_count)
+    np.maximum.at(nearest, ones, likeness)
+    np.maximum.at(nearest, others, likeness)
+    is_near = (likeness > 0) & (likeness >= NEAR * np.minimum(nearest[ones], nearest[others]))
+    return ones[is_near], others[is_near], likeness[is_near]

@@ -136,35 +136,90 @@ def shipping(tables: Tables) -> float:
 
 
 @njit(cache=True, nogil=True)
+def best_of(tables: Tables, limits: Floats, over: float, node: int) -> tuple[float, int]:
+    """What the best move of a node changes, and where it goes."""
+    source, change, target = tables.parts[node], np.inf, -1
+    for p in range(tables.arriving.shape[1]):
+        if p != source:
+            new = tables.arriving[node, p] - tables.leaving[node]
+            new += over * load_change(tables, limits, node, p)
+            if new < change:
+                change, target = new, p
+    return change, target
+
+
+@njit(cache=True, nogil=True)
+def note_relief(
+    tables: Tables, limits: Floats, over: float, source: int, target: int, changes: Floats, targets: Ints
+) -> None:
+    """After a move, the partition left has more room, and whoever is on the other may want to leave it."""
+    is_over = (tables.loads[:, target] > limits).any()
+    for node in range(len(changes)):
+        if tables.parts[node] == target:
+            if is_over:
+                changes[node], targets[node] = best_of(tables, limits, over, node)
+        elif tables.parts[node] != source:
+            new = tables.arriving[node, source] - tables.leaving[node]
+            new += over * load_change(tables, limits, node, source)
+            if new < changes[node]:
+                changes[node], targets[node] = new, source
+
+
+@njit(cache=True, nogil=True)
+def note_company(
+    tables: Tables, limits: Floats, over: float, node: int, source: int, changes: Floats, targets: Ints
+) -> None:
+    """After a move, who shares an edge with the node may want to follow it."""
+    target = tables.parts[node]
+    for at in range(tables.node_starts[node], tables.node_starts[node + 1]):
+        edge = tables.node_edges[at]
+        is_alone, is_new = tables.numbers[edge, source] == 1, tables.numbers[edge, target] == 1
+        if is_alone or is_new:
+            for member in tables.edge_nodes[tables.edge_starts[edge] : tables.edge_starts[edge + 1]]:
+                if is_alone and tables.parts[member] == source:
+                    changes[member] -= tables.weights[edge]
+                if is_new and tables.parts[member] != target:
+                    new = tables.arriving[member, target] - tables.leaving[member]
+                    new += over * load_change(tables, limits, member, target)
+                    if new < changes[member]:
+                        changes[member], targets[member] = new, target
+
+
+@njit(cache=True, nogil=True)
 def descend(tables: Tables, limits: Floats, over: float, ship_s: float, patience: int) -> tuple[float, float, Ints]:
     """One pass after Fiduccia and Mattheyses: each node moves once at most, the best move first, also uphill; then back
     to the best state by what leads. Shipping there, and the cost and the placement of the truly best state seen.
+
+    What the best move of each node changes is remembered. A move updates what it makes better; what it makes worse is
+    seen when the node is about to move, and then another may be the best.
     """
-    node_count, partition_count = tables.arriving.shape
+    node_count = len(tables.parts)
     is_free = np.ones(node_count, dtype=np.bool_)
+    changes, targets = np.empty(node_count), np.empty(node_count, dtype=np.int64)
+    for node in range(node_count):
+        changes[node], targets[node] = best_of(tables, limits, over, node)
     moved, sources = np.empty(node_count, dtype=np.int64), np.empty(node_count, dtype=np.int64)
     best_parts, best_cost = tables.parts.copy(), ship_s + slowest(tables)
     led, least, kept, kept_ship_s, count = 0.0, -1e-12 * best_cost, 0, ship_s, 0
     while count < node_count and count - kept <= patience:
-        change, node, target = np.inf, -1, -1
+        change, node = np.inf, -1
         for candidate in range(node_count):
-            if is_free[candidate]:
-                source = tables.parts[candidate]
-                for p in range(partition_count):
-                    if p != source:
-                        new = tables.arriving[candidate, p] - tables.leaving[candidate]
-                        if new < change:
-                            new += over * load_change(tables, limits, candidate, p)
-                            if new < change:
-                                change, node, target = new, candidate, p
+            if is_free[candidate] and changes[candidate] < change:
+                change, node = changes[candidate], candidate
         if node < 0:
             break
+        changes[node], targets[node] = best_of(tables, limits, over, node)
+        if changes[node] > change + 1e-12 * best_cost:
+            continue
         is_free[node] = False
-        moved[count], sources[count] = node, tables.parts[node]
+        source, target = tables.parts[node], targets[node]
+        moved[count], sources[count] = node, source
         ship_s += tables.arriving[node, target] - tables.leaving[node]
+        led += changes[node]
         move(tables, node, target)
+        note_relief(tables, limits, over, source, target, changes, targets)
+        note_company(tables, limits, over, node, source, changes, targets)
         count += 1
-        led += change
         if led < least:
             least, kept, kept_ship_s = led, count, ship_s
         cost = ship_s + slowest(tables)

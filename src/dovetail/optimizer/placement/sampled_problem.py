@@ -74,8 +74,7 @@ class SampledStream:
         rows = self.cells.rows[both]
         if not len(rows) or not self.cells.sampled:
             return 0.0
-        _, x = np.unique(self._groups[both, one], return_inverse=True)
-        _, y = np.unique(self._groups[both, other], return_inverse=True)
+        x, y = (_numbered(self._groups[both, place]) for place in (one, other))
         of_x, of_y = np.bincount(x, rows) / rows.sum(), np.bincount(y, rows) / rows.sum()
         found = np.bincount(x * len(of_y) + y, rows, len(of_x) * len(of_y)) / rows.sum()
         expected = np.outer(of_x, of_y).ravel()
@@ -86,13 +85,14 @@ class SampledStream:
 
 @dataclass(frozen=True, eq=False)
 class SampledProblem:
-    """`classes` are the key classes that are placed, in the order of their numbers."""
+    """`classes` are the key classes that are placed, in the order of their numbers; `stored_rows` come with a batch."""
 
     group_count: int
     partition_count: int
     classes: tuple[frozenset[UseName], ...]
     streams: tuple[SampledStream, ...]
     costs: PlacementCosts
+    stored_rows: float = 0.0
 
     @cached_property
     def problem(self) -> PlacementProblem:
@@ -148,6 +148,13 @@ class SampledProblem:
     def associations(self) -> Mapping[str, float]:
         """By store with several uses."""
         return {stream.name: stream.association() for stream in self.streams if len(stream.use_classes) > 1}
+
+
+def _numbered(groups: I64) -> I64:
+    """The key groups that there are, numbered from 0 on."""
+    is_there = np.bincount(groups) > 0
+    found: I64 = (np.cumsum(is_there) - 1)[groups]
+    return found
 
 
 def _cells(cells: Cells) -> tuple[Cell, ...]:

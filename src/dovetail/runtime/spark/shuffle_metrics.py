@@ -8,11 +8,12 @@ from contextlib import contextmanager
 from typing import Any
 from uuid import uuid4
 
+from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
 
 from dovetail.runtime.report import Shuffled
 
-PATIENCE_S = 10.0
+PATIENCE_S = 2.0
 _POLL_S = 0.002
 _SUCCEEDED = "SUCCEEDED"
 
@@ -35,13 +36,17 @@ class ShuffleMetrics:
     def exchanges(self, count: int) -> list[Shuffled]:
         """The last `count` exchanges, the first of them first: earlier ones belong to the streams that were read.
 
-        Spark writes metrics down a moment after its job is done. Nothing, if they do not come.
+        Spark writes metrics down a moment after its job is done. Nothing, if it does not, or forgot them already.
         """
         deadline = time.monotonic() + PATIENCE_S
-        while (found := self._finished_stages()) is None:
-            if time.monotonic() > deadline:
-                return []
-            time.sleep(_POLL_S)
+        try:
+            while (found := self._finished_stages()) is None:
+                if time.monotonic() > deadline:
+                    return []
+                time.sleep(_POLL_S)
+        except Py4JJavaError:
+            # As few jobs as `spark.ui.retainedJobs` says are remembered.
+            return []
         writing = [stage for stage in found if stage.written_bytes]
         return sorted(writing, key=lambda stage: stage.stage)[-count:] if count else []
 
