@@ -151,9 +151,8 @@ class GroupPlacer:
         unplaced = sum(stream.cells.unplaced for stream in newest.streams if stream.row_weight)
         self.now = PlacementNow(batch, newest.cost(running), newest.least_s, unplaced)
         self._prove(batch, newest, running)
-        is_idle = self._candidate is None and self._asking is None and time.perf_counter() >= self._rests_until
-        whole = problems.of_samples(samples) if is_idle else None
-        reason = "" if whole is None else self._reason_to_seek(whole, running)
+        whole = problems.of_samples(samples) if self._is_idle(batch) else None
+        reason = "" if whole is None else self._reason_to_seek(batch, whole, running)
         if whole is not None and reason:
             self._seek(batch, problems, whole, running, reason)
 
@@ -178,27 +177,23 @@ class GroupPlacer:
             if self._chosen is not None and self._chosen.usual.partition_count != placed[1]:
                 self._chosen = None
 
-    def _reason_to_seek(self, problem: SampledProblem, running: PartitionByGroup) -> str:
-        """Empty if there is none."""
+    def _is_idle(self, batch: int) -> bool:
+        """Whether nothing is sought or proven, and what was taken last has run."""
+        is_busy = self._candidate is not None or self._asking is not None or self.placed_in_batch == batch + 1
+        return not is_busy and time.perf_counter() >= self._rests_until
+
+    def _reason_to_seek(self, batch: int, problem: SampledProblem, running: PartitionByGroup) -> str:
+        """Empty if there is none. A placement that is new is held against how it did in its first batch."""
         excess = problem.cost(running).seconds / (problem.least_s or 1.0)
         is_small = problem.partition_count == 1 or problem.stored_rows < self.rules.least_rows
         if is_small or excess <= 1 + self.rules.worth:
             return ""
-        associations = problem.associations()
         sampled = sum(stream.cells.sampled for stream in problem.streams)
-        seen, self._seen = self._seen, _Seen(excess, associations, sampled)
-        if seen is None:
-            return "rows were sampled by key group for the first time"
-        if abs(excess / seen.excess - 1) > self.rules.drift:
-            return f"its cost over the least possible was {seen.excess:.2f} and is {excess:.2f}"
-        for store, association in associations.items():
-            before = seen.associations.get(store, 0.0)
-            if abs(association - before) > self.rules.association_drift * (1 + before):
-                return f"how the keys of {store} go together (phi squared) was {before:.2g} and is {association:.2g}"
-        if sampled >= 2 * seen.sampled:
-            return f"{sampled:,.0f} rows tell more than {seen.sampled:,.0f} did"
-        self._seen = seen
-        return ""
+        now = _Seen(excess, problem.associations(), sampled)
+        reason = "" if self.placed_in_batch == batch else _what_moved(self._seen, now, self.rules)
+        if reason or self.placed_in_batch == batch:
+            self._seen = now
+        return reason
 
     def _seek(
         self,
@@ -249,11 +244,6 @@ class GroupPlacer:
             usual = even_placement(newest.group_count, newest.partition_count)
             self._chosen = newest.placements(candidate.partition_by_group, usual)
             self._candidate, self.taken, self.placed_in_batch = None, self.taken + 1, batch + 1
-            self._seen = _Seen(
-                after.seconds / (newest.least_s or 1.0),
-                {} if self._seen is None else self._seen.associations,
-                0.0 if self._seen is None else self._seen.sampled,
-            )
             then, then_now = (PlacementNow(batch, cost, newest.least_s, 0.0) for cost in (before, after))
             self.because = (
                 f"{candidate.reason}; {candidate.proven} batches in a row another placement cost less, "
@@ -261,6 +251,21 @@ class GroupPlacer:
             )
         elif candidate.failed >= self.rules.in_a_row:
             self._candidate = None
+
+
+def _what_moved(before: _Seen | None, now: _Seen, rules: PlacingRules) -> str:
+    """In words; empty if nothing did that would be a reason to seek another placement."""
+    if before is None:
+        return "rows were sampled by key group for the first time"
+    if abs(now.excess / before.excess - 1) > rules.drift:
+        return f"its cost over the least possible was {before.excess:.2f} and is {now.excess:.2f}"
+    for store, association in now.associations.items():
+        was = before.associations.get(store, 0.0)
+        if abs(association - was) > rules.association_drift * (1 + was):
+            return f"how the keys of {store} go together (phi squared) was {was:.2g} and is {association:.2g}"
+    if now.sampled >= 2 * before.sampled:
+        return f"{now.sampled:,.0f} rows tell more than {before.sampled:,.0f} did"
+    return ""
 
 
 def _find(problems: PlanProblems, whole: SampledProblem, running: PartitionByGroup, budget_s: float) -> _Found:

@@ -95,7 +95,18 @@ class RunEntries:
         )
 
 
-EntryChoice = RangeEntries | RunEntries
+@dataclass(frozen=True)
+class ManyRangeEntries:
+    """Entries of several ascending ranges as one piece: what is read of each would be a piece of work of its own."""
+
+    ranges: tuple[RangeEntries, ...]
+
+    def positions(self, codes: U64, offset: int) -> I64:
+        found = [each.positions(codes, offset) for each in self.ranges]
+        return np.concatenate([np.arange(each.start, each.stop) if isinstance(each, slice) else each for each in found])
+
+
+EntryChoice = RangeEntries | ManyRangeEntries | RunEntries
 
 
 class Route:
@@ -110,11 +121,12 @@ class Route:
         ]
         split = sorted(routing.split_codes)
         self._split_codes = {Part.SPLIT_STORED: routing.split_stored, Part.SPLIT_PROBING: routing.split_probing}
-        self._probing = [
+        probing = tuple(
             RangeEntries(codes, tuple(code for code in split if codes.lower <= code < codes.upper)) for codes in ranges
-        ]
-        # Stored entries with split codes stay among the others: nobody probes for them there.
-        self._stored = [RangeEntries(codes, deal=own) for codes in ranges]
+        )
+        self._probing: tuple[EntryChoice, ...] = probing if len(probing) < 2 else (ManyRangeEntries(probing),)
+        # Entries of other key groups in between, and those with split codes, stay: nobody probes for them there.
+        self._stored = [RangeEntries(CodeRange(ranges[0].lower, ranges[-1].upper), deal=own)] if ranges else []
         self._deal_of_all = Deal(partition, count)
         self.copies = {Part.OWN: len(members), Part.SPLIT_STORED: count, Part.SPLIT_PROBING: 1}
         """In how many partitions the probing rows of a part are at once."""
