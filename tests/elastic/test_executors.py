@@ -33,7 +33,7 @@ class Run:
     ) -> None:
         self._folder = folder
         write_streams(folder / "data", rows_by_batch)
-        environment = {**os.environ, "PYTHONPATH": str(SOURCE), "SPARK_WORKER_DIR": str(folder / "workers")}
+        environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
         self._log = (folder / "log").open("ab")
         self.process = subprocess.Popen(
             [sys.executable, str(PROGRAM), master, str(folder), str(max_partitions), json.dumps(settings)],
