@@ -89,7 +89,7 @@ class StreamFiles:
 
 def write_workload(workload: Workload, folder: Path) -> StreamFiles:
     for stream_idx, stream in enumerate(workload.streams):
-        tables = (_rows_of_file(workload, stream_idx, number) for number in range(workload.file_count))
+        tables = (rows_of_file(workload, stream_idx, number) for number in range(workload.file_count))
         write_files(folder / stream, tables)
     return StreamFiles(workload, folder)
 
@@ -107,7 +107,7 @@ def file_name(file_number: int) -> str:
     return f"part-{file_number:06d}.parquet"
 
 
-def _rows_of_file(workload: Workload, stream_idx: int, file_number: int) -> pa.Table:
+def rows_of_file(workload: Workload, stream_idx: int, file_number: int) -> pa.Table:
     random_numbers = np.random.default_rng((workload.seed, stream_idx, file_number))
     row_count = workload.rows_per_second * workload.seconds_per_file
     duration_us = 1_000_000 * workload.seconds_per_file

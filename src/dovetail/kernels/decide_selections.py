@@ -62,6 +62,14 @@ def decide_selections(
     return DecidedSelections(SelectionWords(words, len(selections), length, frozenset(failed)), counts)
 
 
+@lru_cache(maxsize=64)
+def compared_columns(selections: tuple[Expression, ...]) -> frozenset[str] | None:
+    """What selections read that all compare a column with constants: quick to decide, and none fails. Else None."""
+    columns = [compared_column(selection) for selection in selections]
+    named = frozenset(column.name for column in columns if column is not None)
+    return None if None in columns else named
+
+
 @dataclass(frozen=True)
 class _Plan:
     by_column: tuple[Thresholds, ...]

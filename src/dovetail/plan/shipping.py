@@ -29,9 +29,14 @@ class Copies(Enum):
 
 @dataclass(frozen=True)
 class Shipping:
-    """Rows are shipped; `copies` says how often."""
+    """Rows are shipped; `copies` says how often.
+
+    What selections say of a row is decided where it is read, and travels with it: a bit for each (query-sets). If
+    `decides_again`, the partitions decide them again instead, wherever that is quick (S7).
+    """
 
     copies: Copies = Copies.PARTITION
+    decides_again: bool = True
 
     def parcels(self, store: StorePlan) -> tuple[tuple[IndexPlan, ...], ...]:
         """The indexes whose rows travel together: a row goes to a partition once for each parcel that wants it there.

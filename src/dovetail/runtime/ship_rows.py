@@ -2,7 +2,7 @@
 
 A message holds rows of one store for one partition as an Arrow stream, those that are at home there first:
     c:<name>   a payload column
-    s:<n>      up to 64 selection bits a row, for all tested selections of the store in their order
+    s:<n>      up to 64 selection bits a row, for all tested selections of the store in their order, if they are sent
     m:<i>      whether the row is to be found there through the store's index i: one bit a row
 Rows of several tasks join position by position. What fails in one task is told to all partitions (`Kind.FAILED`): the
 bits of such a selection mean nothing, and nobody keeps such an index.
@@ -19,8 +19,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from dovetail.kernels.decide_selections import compared_columns
 from dovetail.kernels.hash_keys import group_of_codes
 from dovetail.kernels.select_rows import SELECTIONS_PER_WORD, Mask
+from dovetail.plan.shared_plan import SharedPlan
+from dovetail.plan.shipping import Shipping
 from dovetail.plan.store_plan import IndexPlan, StorePlan
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.build_index import RowKeys, row_keys
@@ -98,7 +101,7 @@ class RowShipper:
         targets = {place: own for place, own in enumerate(found) if own is not None}
         # Without a key rows are indexed where they are at home, wherever that is.
         keyless = {place: own != _NOWHERE for place, own in targets.items() if not store.indexes[place].keys}
-        payload = _payload(store, rows)
+        payload = _payload(store, rows, has_bits=sends_bits(self._task.plan, store))
         for parcel, homes in self._parcels(store, targets, rows.length, split):
             for partition in range(self._partition_count):
                 is_home = homes == partition
@@ -110,11 +113,8 @@ class RowShipper:
         self, store: StorePlan, targets: dict[int, I64], length: int, split: int
     ) -> Iterator[tuple[list[int], I64]]:
         """The indexes of each parcel, and the rows that are at home where it brings them: each row by one parcel."""
-        shipping = self._task.plan.shipping
-        if shipping is None:
-            raise ValueError(f"rows of {store.id} are not shipped")
         place_by_index = {index: place for place, index in enumerate(store.indexes)}
-        parcels = [[place_by_index[index] for index in parcel] for parcel in shipping.parcels(store)]
+        parcels = [[place_by_index[index] for index in parcel] for parcel in _shipping(self._task.plan).parcels(store)]
         is_left = np.ones(length, np.bool_)
         for parcel in parcels:
             there = [place for place in parcel if place in targets]
@@ -157,11 +157,23 @@ class RowShipper:
                 yield Message(partition, Kind.FAILED, payload)
 
 
-def _payload(store: StorePlan, rows: StoreRows) -> pa.RecordBatch:
+def sends_bits(plan: SharedPlan, store: StorePlan) -> bool:
+    """Whether rows travel with what selections say of them; else whoever gets them decides again (S7)."""
+    read = compared_columns(store.tested_selections) if _shipping(plan).decides_again else None
+    return read is None or not read <= set(store.columns)
+
+
+def _shipping(plan: SharedPlan) -> Shipping:
+    if plan.shipping is None:
+        raise ValueError("rows are not shipped")
+    return plan.shipping
+
+
+def _payload(store: StorePlan, rows: StoreRows, *, has_bits: bool) -> pa.RecordBatch:
     """What travels of the rows, whereto ever. A selection that failed passes nothing: nobody will ask."""
     arrays = [rows.columns[name] for name in store.columns]
     names = [f"c:{name}" for name in store.columns]
-    for word, bits in enumerate(rows.selections.words):
+    for word, bits in enumerate(rows.selections.words if has_bits else ()):
         arrays.append(pa.array(bits.astype(_narrowest(rows.selections.count - word * SELECTIONS_PER_WORD))))
         names.append(f"s:{word}")
     return pa.RecordBatch.from_arrays(arrays, names)

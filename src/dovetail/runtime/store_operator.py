@@ -1,6 +1,6 @@
 """The stage between source and first hop, where rows are shipped: one partition keeps what was sent to it.
 
-Everything that decides about rows was decided where they were read. Here they are put together, indexed by the keys
+What decides about rows was decided where they were read. Here they are put together, indexed by the keys
 that they were sent for, and written as one bucket per store, or more where they would not fit in memory: home rows
 first.
 """
@@ -15,16 +15,21 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from dovetail.core.errors import EvaluationError
+from dovetail.kernels.decide_selections import decide_selections
+from dovetail.kernels.select_rows import SELECTIONS_PER_WORD
 from dovetail.plan.store_plan import IndexPlan, StorePlan
+from dovetail.query.expression import Expression
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.build_index import build_index
 from dovetail.runtime.message import Kind, Message
 from dovetail.runtime.report import ShippedCount, TaskReport
-from dovetail.runtime.ship_rows import FailedInSource, ShippedRows, marked_rows
+from dovetail.runtime.ship_rows import FailedInSource, ShippedRows, marked_rows, sends_bits
 from dovetail.runtime.store_writer import PIECES_PER_SPLIT, StoreWriter
 from dovetail.store.bucket_file import BucketContent, BucketIndex, BucketMeta, times_of
 
 I64 = npt.NDArray[np.int64]
+U64 = npt.NDArray[np.uint64]
 
 
 def run_store(task: BatchTask, partition: int, messages: Iterable[Message]) -> Iterator[Message]:
@@ -102,13 +107,9 @@ class _StoreStage:
         parts = [part for part in (*home, *copied) if part.num_rows]
         columns = {name: pa.concat_arrays([part.column(f"c:{name}") for part in parts]) for name in store.columns}
         home_rows, rows = sum(part.num_rows for part in home), sum(part.num_rows for part in parts)
-        word_count = (len(store.tested_selections) + 63) // 64
         content = BucketContent(
             columns=columns,
-            selection_words=tuple(
-                np.concatenate([part.column(f"s:{word}").to_numpy() for part in parts]).astype(np.uint64)
-                for word in range(word_count)
-            ),
+            selection_words=self._selection_words(store, parts, columns, rows),
             indexes={
                 index.id: self._index(store, index, columns, np.flatnonzero(marked_rows(parts, place)))
                 for place, index in enumerate(store.indexes)
@@ -120,7 +121,23 @@ class _StoreStage:
         self._writer.write_content(store, content, store.selection_names, self._next_split)
         self._next_split += 1
 
+    def _selection_words(
+        self, store: StorePlan, parts: list[pa.RecordBatch], columns: dict[str, pa.Array], rows: int
+    ) -> tuple[U64, ...]:
+        """As they were sent; or decided again, by the same conditions over the same values."""
+        if sends_bits(self._task.plan, store):
+            words = range(-(-len(store.tested_selections) // SELECTIONS_PER_WORD))
+            found = (np.concatenate([part.column(f"s:{word}").to_numpy() for part in parts]) for word in words)
+            return tuple(word.astype(np.uint64) for word in found)
+        timezone = self._task.timezone
+        decided = decide_selections(store.tested_selections, lambda c: columns[c.name], rows, timezone, _never_fails)
+        return decided.words.words
+
     def _index(self, store: StorePlan, index: IndexPlan, columns: dict[str, pa.Array], rows: I64) -> BucketIndex:
         take = pa.array(rows)
         timezone, event_time = self._task.timezone, store.event_time
         return build_index(index, lambda c: columns[c.name].take(take), len(rows), timezone, event_time).moved(rows)
+
+
+def _never_fails(_selection: Expression, error: EvaluationError) -> None:
+    raise error
