@@ -72,7 +72,7 @@ class ModeRun:
         )
 
 
-def compare(bench: Workbench, case: PartitionCase, partitions: int, repeats: int) -> dict[str, object]:
+def compare(bench: Workbench, case: PartitionCase, partitions: int, repeats: int) -> dict[str, Any]:
     """All modes by turns, so that what disturbs the machine disturbs all of them; of each the fastest run counts."""
     runs_by_mode: dict[str, list[ModeRun]] = {mode: [] for mode in MODES}
     for _ in range(repeats):

@@ -53,20 +53,21 @@ def measure_change(bench: Workbench, partitions: int) -> dict[str, object]:
         bench.collect_garbage()
         done = replay(bench.spark, streams, QUERIES, bench.fresh_folder("dovetail"), options, read_rows=True)
     shipped = [int(batch["shipped"]["rows"]) for batch in done.progress]
+    placed = placed_in(done.progress)
     return {
         "batches": batches,
         "rows_a_batch": rows,
-        "placed_in_batches": placed_in(done.progress),
-        "longer": [round(longer(done, batch), 3) for batch in placed_in(done.progress)],
+        "placed_in_batches": placed,
+        "longer": [round(longer(done, batch), 3) for batch in placed],
         "batch_ms": [round(ms) for ms in done.batch_ms],
         "shipped_rows": shipped,
     }
 
 
 def placed_in(progress: tuple[Mapping[str, Any], ...]) -> list[int]:
-    """The batches that ran by a placement that none before had."""
+    """The batches that ran by a placement that none before had; one that the next batch would take is told, too."""
     placed = {batch.get("placement", {}).get("placedInBatch") for batch in progress}
-    return sorted(batch for batch in placed if batch is not None)
+    return sorted(batch for batch in placed if batch is not None and batch < len(progress))
 
 
 def longer(done: Replay, batch: int) -> float:

@@ -22,7 +22,9 @@ def partition_rows(figures: Figures) -> list[FigureRow]:
         rows += [*_shipped_rows(name, case), *_time_rows(name, case)]
     exchanged = "; ".join(_megabytes(monitoring[f"exchanged_{mode}"]) for mode in ("unshared", "shared"))
     rows.append(FigureRow("2 cluster aggregates: bytes between tasks, each for itself; shared", exchanged))
-    return [*rows, *_time_rows("2 cluster aggregates", monitoring)]
+    longer = [f"{share:.0%}" for share in figures["change"]["longer"]] or ["none was taken"]
+    changed = FigureRow("batches with a new placement: longer than their neighbours by", "; ".join(longer))
+    return [*rows, *_time_rows("2 cluster aggregates", monitoring), changed]
 
 
 def _shipped_rows(name: str, case: Figures) -> list[FigureRow]:
