@@ -109,7 +109,8 @@ def test_a_batch_that_takes_the_whole_interval_asks_for_more(tmp_path: Path) -> 
         session.engine.elastic.run_at_once(2)
         entries += [push(session, 50) for _ in range(5)]
     assert entries[3]["partitions"] == 8
-    assert {entry["partitions"] for entry in entries[5:]} == {8}
+    # Once it is known that two run at once, the others are let go.
+    assert [entry["partitions"] for entry in entries[5:]] == [8, 8, 8, 2, 2]
 
 
 def test_time_asks_for_no_more_partitions_than_cores(tmp_path: Path) -> None:

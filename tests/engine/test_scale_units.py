@@ -165,6 +165,18 @@ def test_time_asks_for_no_more_units_than_run_at_once() -> None:
     assert steps[-1].units == 6
 
 
+def test_time_keeps_no_more_units_than_run_at_once() -> None:
+    settings = ScalingSettings(max_units=64, cores=2)
+    busy = UnitLoad(5, memory=0.1, time=0.9)
+    assert (wish_for(settings, busy), units_for(settings, busy)) == (Wish.FEWER, 2)
+    assert wish_for(settings, UnitLoad(2, memory=0.1, time=0.9)) is Wish.STAY
+    steps = [begin_scaling(settings, 5)]
+    for _ in range(3):
+        steps.append(next_scaling(settings, steps[-1], busy))
+    assert steps[-1].because == "memory load 0.10 under 0.3 for 3 batches"
+    assert wish_for(ScalingSettings(max_units=64), busy) is Wish.MORE
+
+
 def test_one_hot_unit_is_no_reason_for_more() -> None:
     load = UnitLoad(4, memory=0.5, hottest_memory=1.7)
     assert load.hottest == 1.7

@@ -51,7 +51,8 @@ def placed(usual: Placement, special: dict[UseName, Placement]) -> Decide:
 
 def open_session(folder: Path, **options: Any) -> LocalSession:
     by_user = {("purchases", "[user]"): BY_USER, ("users", "[user]"): BY_USER}
-    given = {"key_groups": GROUPS, "exchange": "rows", "decide": placed(BY_PACK, by_user), **options}
+    decide = placed(BY_PACK, by_user)
+    given = {"key_groups": GROUPS, "exchange": "rows", "placement": "even", "decide": decide, **options}
     session = LocalSession(folder, **given)
     session.create_stream("purchases", PURCHASES, "ts", "1 hour")
     session.create_stream("users", USERS, "ts", "1 hour")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -18,6 +19,7 @@ from dovetail.testing.local_session import LocalSession
 from dovetail.testing.outer_cases import check_every_batch, random_outer_case
 
 CASE_COUNT = int(os.environ.get("DOVETAIL_CASES", "600"))
+EXCHANGES = ("references", "rows")
 FIRST_SEED = int(os.environ.get("DOVETAIL_SEED", "0")) + 6_000_000
 
 MAKERS: dict[str, Callable[[int], EngineCase]] = {
@@ -30,12 +32,13 @@ MAKERS: dict[str, Callable[[int], EngineCase]] = {
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 def test_queries_that_share_nothing_answer_the_same(make: Callable[[int], EngineCase]) -> None:
     for seed in range(FIRST_SEED, FIRST_SEED + CASE_COUNT // 40):
-        check_case(make(seed), copies="query", exchange=("references", "rows")[seed % 2])
+        check_case(replace(make(seed), copies=None), copies="query", exchange=EXCHANGES[seed % 2])
 
 
 def test_rows_are_decided_the_same_where_nothing_is_shared() -> None:
     for seed in range(FIRST_SEED, FIRST_SEED + CASE_COUNT // 40):
-        check_every_batch(random_outer_case(seed), copies="query", exchange=("references", "rows")[seed % 2])
+        case = replace(random_outer_case(seed), copies=None)
+        check_every_batch(case, copies="query", exchange=EXCHANGES[seed % 2])
 
 
 @pytest.mark.parametrize("limits", [LATE_SIBLINGS, GROUPS], ids=["late_siblings", "groups"])
@@ -43,13 +46,14 @@ def test_a_query_goes_on_as_it_began_when_sessions_come_back_with_another_option
     limits: CaseLimits, tmp_path: Path
 ) -> None:
     for seed in range(FIRST_SEED, FIRST_SEED + CASE_COUNT // 50):
-        case = random_case(seed, limits)
+        case = replace(random_case(seed, limits), copies=None)
         check_run(case, run_with_restarts(case, tmp_path / str(seed), Random(seed)))
 
 
 def run_with_restarts(case: EngineCase, checkpoint_dir: Path, rng: Random) -> CaseRun:
     for batch in range(len(case.batches)):
-        session = open_session(case, checkpoint_dir, copies=rng.choice(("query", "partition")))
+        options = {"copies": rng.choice(("query", "partition")), "exchange": rng.choice(EXCHANGES)}
+        session = open_session(case, checkpoint_dir, **options)
         try:
             change_queries(session, case, batch, {})
             session.push(case.tables(batch), splits=case.splits)

@@ -61,7 +61,7 @@ class Scenario:
         }
 
 
-_FLICKER = (*[14.0] * 2, *[4.0] * 8, *[0.5] * 4, *[4.0] * 4)
+_FLICKER = (*[10.0] * 2, *[4.0] * 8, *[0.5] * 4, *[4.0] * 4)
 """A burst and a lull, each of which takes the load across a threshold, but not for long."""
 
 FULL = Scenario(
@@ -73,7 +73,7 @@ FULL = Scenario(
         Phase("flicker", 36, _FLICKER),
         Phase("fall", 45, (1.0,)),
     ),
-    scale_after=4,
+    scale_after=5,
     bytes_a_rate=1000,
 )
 QUICK = Scenario(

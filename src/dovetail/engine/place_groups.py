@@ -28,7 +28,9 @@ from dovetail.stats.predict_overlap import Prediction, has_too_many_pairs, predi
 from dovetail.stats.unit_costs import UnitCosts
 
 BUSY_SHARE = 0.1
-"""Seeking may take this share of the time: where data never rest, it would take a core else."""
+"""Seeking may take this share of a core's time: where data never rest, it would take all of it else."""
+LONGEST_REST_S = 30.0
+"""The first time, kernels are compiled: no reason to rest for minutes."""
 
 
 @dataclass(frozen=True)
@@ -222,7 +224,8 @@ class GroupPlacer:
             return
         self._asking = None
         if self.in_background:
-            self._rests_until = time.perf_counter() + asking.seconds * (1 / BUSY_SHARE - 1)
+            rest_s = min(asking.core_seconds * (1 / BUSY_SHARE - 1), LONGEST_REST_S)
+            self._rests_until = time.perf_counter() + rest_s
         found = asking.answer
         if found is None:
             return

@@ -35,8 +35,8 @@ class Wish(Enum):
 class ScalingSettings:
     """`patience`: after so many equal wishes in a row the number changes.
 
-    `cores`: so many units run at once however many there are, so time alone asks for no more of them; None where
-    executors can be had for further units.
+    `cores`: so many units run at once however many there are, so time asks for no more of them, and keeps none of those
+    beyond; None where executors can be had for further units.
     """
 
     min_units: int = 1
@@ -64,9 +64,10 @@ class ScalingSettings:
     def within(self, units: int) -> int:
         return min(max(units, self.min_units), self.max_units)
 
-    def is_helped(self, units: int) -> bool:
-        """Whether batches become shorter with more units than these."""
-        return self.cores is None or units < self.cores
+    def counted_time(self, wish: Wish, load: UnitLoad) -> float | None:
+        """The time load where it speaks of a wish: batches change with the units as far as these run at once."""
+        units_at_once = load.units + 1 if wish is Wish.MORE else load.units
+        return load.time if self.cores is None or units_at_once <= self.cores else None
 
 
 @dataclass(frozen=True)
@@ -127,12 +128,17 @@ def units_for(settings: ScalingSettings, load: UnitLoad) -> int:
 def wish_for(settings: ScalingSettings, load: UnitLoad) -> Wish:
     """More where some load is too high and more units would help, fewer where all are low."""
     wanted = units_for(settings, load)
-    time = load.time if settings.is_helped(load.units) else None
-    if max(load.memory or 0.0, time or 0.0) > settings.high and wanted > load.units:
+    if wanted > load.units and _counted(settings, Wish.MORE, load)[1] > settings.high:
         return Wish.MORE
-    if load.is_known and load.mean < settings.low and wanted < load.units:
+    if wanted < load.units and load.is_known and _counted(settings, Wish.FEWER, load)[1] < settings.low:
         return Wish.FEWER
     return Wish.STAY
+
+
+def _counted(settings: ScalingSettings, wish: Wish, load: UnitLoad) -> tuple[str, float]:
+    """Which load speaks loudest of a wish, and what it is."""
+    loads = {"memory": load.memory, "time": settings.counted_time(wish, load)}
+    return max(((kind, each or 0.0) for kind, each in loads.items()), key=lambda pair: pair[1])
 
 
 def next_scaling(settings: ScalingSettings, before: Scaling, load: UnitLoad) -> Scaling:
@@ -165,8 +171,6 @@ def _units_at_target(settings: ScalingSettings, load: float, units: int) -> int:
 
 
 def _reason(settings: ScalingSettings, wish: Wish, load: UnitLoad, times: int) -> str:
-    memory, time = load.memory or 0.0, load.time or 0.0
-    is_memory = memory >= time or (wish is Wish.MORE and not settings.is_helped(load.units))
-    kind, value = ("memory", memory) if is_memory else ("time", time)
+    kind, value = _counted(settings, wish, load)
     bound = f"over {settings.high:g}" if wish is Wish.MORE else f"under {settings.low:g}"
     return f"{kind} load {value:.2f} {bound} for {'1 batch' if times == 1 else f'{times} batches'}"

@@ -67,7 +67,8 @@ def _few(answers: Answers) -> str:
 
 def open_session(case: EngineCase, checkpoint_dir: Path | str, **options: Any) -> LocalSession:
     """A session on which the case's streams are registered."""
-    exchange: dict[str, Any] = {} if case.copies is None else {"exchange": "rows", "copies": case.copies}
+    # No case is worth to seek a better placement for a second.
+    shipped = {} if case.copies is None else {"exchange": "rows", "copies": case.copies, "placement": "even"}
     session = LocalSession(
         str(checkpoint_dir),
         partitions=case.partitions,
@@ -79,8 +80,7 @@ def open_session(case: EngineCase, checkpoint_dir: Path | str, **options: Any) -
         decide=None if case.plan_seed is None else random_decisions(case.plan_seed),
         fill_policy=None if case.plan_seed is None else random_fills(case.plan_seed),
         rows_per_chunk=3,
-        **exchange,
-        **options,
+        **{**shipped, **options},
     )
     for stream in case.streams:
         session.create_stream(stream.name, stream.schema, event_time=stream.event_time, lateness=stream.lateness)

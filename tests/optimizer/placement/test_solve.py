@@ -123,6 +123,14 @@ def test_streams_that_nothing_connects_are_laid_over_each_other() -> None:
         assert apart.bound <= apart.cost.seconds
 
 
+def test_where_nothing_is_shipped_only_balance_counts(workload: PlacementProblem) -> None:
+    costs = PlacementCosts(ship_s=0.0, process_s=1.0)
+    problem = PlacementProblem(16, 4, 4, workload.streams, costs)
+    solution = solve_placement(problem, Settings(time_budget_s=5.0))
+    assert solution.cost.imbalance < 1.01
+    assert solution.heuristics_used & {"streams apart", "merged groups"}
+
+
 def test_nothing_to_place_stays_even() -> None:
     problem = PlacementProblem(8, 4, 2, (), PlacementCosts(ship_s=1.0, process_s=1.0))
     assert solve_placement(problem).partition_by_group == problem.even()

@@ -89,8 +89,8 @@ class Hypergraph:
 
 
 def canonical_edges(edges: Ints, weights: Floats) -> tuple[Ints, Floats, float]:
-    """Each node once in an edge, each edge once; and the weight of edges that have one node only."""
-    edges = np.sort(edges, axis=1)
+    """Each node once in an edge, each edge once, none that costs nothing; and the weight of edges of one node."""
+    edges, weights = np.sort(edges[weights > 0], axis=1), weights[weights > 0]
     edges[:, 1:][edges[:, 1:] == edges[:, :-1]] = ABSENT
     sizes = (edges != ABSENT).sum(axis=1)
     lone_s = float(weights[sizes == 1].sum())
