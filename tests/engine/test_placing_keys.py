@@ -30,7 +30,7 @@ PARTITIONS = 4
 
 
 def new_session(folder: Path, **options: Any) -> LocalSession:
-    given = {"partitions": PARTITIONS, "key_groups": 64, "exchange": "rows", "small_batch_rows": 0, **options}
+    given = {"partitions": PARTITIONS, "key_groups": 64, "exchange": "rows", "placement": "even", **options}
     session = LocalSession(folder, **given)
     for name, schema in SCHEMAS.items():
         session.create_stream(name, schema)
