@@ -18,6 +18,7 @@ from typing import Any
 from dovetail.bench.cluster_traces import QUERIES as CLUSTER_QUERIES
 from dovetail.bench.cluster_traces import SIZE_S, SLIDE_S, ClusterTraces, duckdb_sql
 from dovetail.bench.folder_case import Right
+from dovetail.bench.marks import compare_marks
 from dovetail.bench.partition_case import MODES, PartitionCase, compare, run_mode
 from dovetail.bench.partition_change import measure_change
 from dovetail.bench.peers_duckdb import DuckDbViews
@@ -54,6 +55,7 @@ MOST_QUERIES_CHECKED = 100
 DEFAULT_TRACE_ROWS = 600_000
 QUICK_TRACE_ROWS = 10_000
 JOBS, MACHINES = 5_000, 1_000
+QUICK_MARKED_ROWS = 5_000
 CLOSING_BATCHES = SIZE_S // SLIDE_S
 """So many batches pass before a window closes."""
 
@@ -77,8 +79,10 @@ def run(bench: Workbench) -> dict[str, object]:
         }
         ajoin = {str(count): compare(bench, ajoin_case(bench, count), partitions, repeats) for count in counts}
         change = measure_change(bench, partitions)
+    with bench.steps.step("query-sets against specialized operators"):
+        marks = compare_marks(QUICK_MARKED_ROWS, counts=counts, repeats=1) if bench.options.quick else compare_marks()
     is_equal = all(bool(each["results_equal"]) for each in (*figures.values(), *ajoin.values()))
-    return {**figures, "ajoin": ajoin, "change": change, "results_equal": is_equal}
+    return {**figures, "ajoin": ajoin, "change": change, "marks": marks, "results_equal": is_equal}
 
 
 def _with_more_partitions(bench: Workbench, case: PartitionCase, unshared_bytes: int) -> dict[str, object]:

@@ -24,7 +24,21 @@ def partition_rows(figures: Figures) -> list[FigureRow]:
     rows.append(FigureRow("2 cluster aggregates: bytes between tasks, each for itself; shared", exchanged))
     longer = [f"{share:.0%}" for share in figures["change"]["longer"]] or ["none was taken"]
     changed = FigureRow("batches with a new placement: longer than their neighbours by", "; ".join(longer))
-    return [*rows, *_time_rows("2 cluster aggregates", monitoring), changed]
+    return [*rows, *_time_rows("2 cluster aggregates", monitoring), changed, *_mark_rows(figures["marks"])]
+
+
+def _mark_rows(marks: Figures) -> list[FigureRow]:
+    """Of shipping one batch: bytes under LZ4 and processor time."""
+    return [
+        FigureRow(
+            f"{count} queries: selections sent as bits; decided again where rows arrive",
+            "; ".join(
+                f"{_megabytes(ways[way]['compressed_bytes'])}, {ways[way]['seconds']:.2f} s"
+                for way in ("query_sets", "specialized")
+            ),
+        )
+        for count, ways in marks.items()
+    ]
 
 
 def _shipped_rows(name: str, case: Figures) -> list[FigureRow]:

@@ -1,7 +1,7 @@
 """Rows on their way to the partitions that keep them (S1, A10): what a source task sends, and what arrives.
 
 A message holds rows of one store for one partition as an Arrow stream, those that are at home there first:
-    c:<name>   a payload column
+    c:<name>   a payload column, as narrow as its values allow
     s:<n>      up to 64 selection bits a row, for all tested selections of the store in their order, if they are sent
     m:<i>      whether the row is to be found there through the store's index i: one bit a row
 Rows of several tasks join position by position. What fails in one task is told to all partitions (`Kind.FAILED`): the
@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from dovetail.kernels.decide_selections import compared_columns
 from dovetail.kernels.hash_keys import group_of_codes
+from dovetail.kernels.narrow_columns import narrow_columns, widen_columns
 from dovetail.kernels.select_rows import SELECTIONS_PER_WORD, Mask
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.plan.shipping import Shipping
@@ -34,6 +35,9 @@ U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
 MESSAGE_BYTES = 16 << 20
 """About the most that one message has: Spark holds each in memory as a whole, and 2 GiB is the end."""
+
+NARROWED_FROM = 256
+"""Of fewer rows it would take more bytes to say how to widen them than are saved."""
 
 _HEAD = b"shipped"
 _NOWHERE = -1
@@ -54,16 +58,19 @@ class ShippedRows:
 
     def to_bytes(self) -> bytes:
         head = json.dumps([self.store, self.split, self.home_rows]).encode()
+        table = narrow_columns(self.table, [name for name in self.table.schema.names if name.startswith("c:")])
         sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, self.table.schema.with_metadata({_HEAD: head})) as writer:
-            writer.write_batch(self.table)
+        with pa.ipc.new_stream(
+            sink, table.schema.with_metadata({**(table.schema.metadata or {}), _HEAD: head})
+        ) as writer:
+            writer.write_batch(table)
         return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
 
     @staticmethod
     def from_bytes(payload: bytes) -> ShippedRows:
         reader = pa.ipc.open_stream(payload)
         store, split, home_rows = json.loads(reader.schema.metadata[_HEAD])
-        return ShippedRows(store, split, home_rows, reader.read_next_batch())
+        return ShippedRows(store, split, home_rows, widen_columns(reader.read_next_batch()))
 
 
 @dataclass(frozen=True)
