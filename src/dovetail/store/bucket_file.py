@@ -204,16 +204,22 @@ def times_of(column: pa.Array) -> npt.NDArray[np.int64]:
     return times
 
 
+MOST_BYTES_READ = 1 << 16
+
+
 class Bucket:
-    """An open, memory-mapped bucket. Arrays are views of the map: cheap to take, gone with the bucket."""
+    """An open, memory-mapped bucket. Arrays are views of the map: cheap to take, gone with the bucket.
+
+    A small one is read as a whole: with thousands of them, as many open files would be more than a process may have.
+    """
 
     def __init__(self, root: Path, meta: BucketMeta) -> None:
         self.meta = meta
         path = root / meta.path
         _check_size(path, meta)
         try:
-            self._map = pa.memory_map(str(path))
-            self._batch = pa.ipc.open_file(self._map).get_batch(0)
+            self._file = _read(path) if meta.size_bytes <= MOST_BYTES_READ else pa.memory_map(str(path))
+            self._batch = pa.ipc.open_file(self._file).get_batch(0)
         except (pa.ArrowInvalid, OSError) as error:
             raise BucketCorrupt(f"bucket file {meta.path} cannot be read: {error}", hint=_RESTORE_HINT) from error
         self._times: dict[str, npt.NDArray[np.int64]] = {}
@@ -240,6 +246,11 @@ class Bucket:
 
     def selection_words(self, word: int) -> U64:
         return self._batch.column(f"s:{word}").to_numpy()  # type: ignore[no-any-return]
+
+
+def _read(path: Path) -> pa.BufferReader:
+    with pa.OSFile(str(path)) as file:
+        return pa.BufferReader(file.read_buffer())
 
 
 def check_bucket(root: Path, meta: BucketMeta) -> None:
