@@ -49,7 +49,7 @@ fmt: $(STAMP) ## Format the code and apply safe fixes
 
 bench: $(STAMP) ## Run all benchmark suites, put the table into the README and print it (an hour or so)
 	@set -e; for suite in $(SUITES); do $(BIN)/dovetail bench $$suite --json bench-results/$$suite.json; done
-	@$(BIN)/python -m dovetail.bench.report README.md $(SUITES:%=bench-results/%.json)
+	@$(BIN)/python -m benchmarks.report.table README.md $(SUITES:%=bench-results/%.json)
 	@sed -n '/bench:begin/,/bench:end/p' README.md
 
 bench-quick: $(STAMP) ## Run a short form of all suites, to see that they work

@@ -13,24 +13,24 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dovetail.core.errors import SessionError, StreamError, UnknownQuery
 from dovetail.core.html_table import html_table
-from dovetail.engine.backfill import BackfillStatus
-from dovetail.engine.backfill_thread import BackfillThread
-from dovetail.engine.backfills import Backfills
-from dovetail.engine.deliveries import Deliveries
-from dovetail.engine.delivery import Delivery
-from dovetail.engine.elastic_units import ElasticUnits
+from dovetail.engine.admission.query_estimate import QueryEstimate
+from dovetail.engine.backfill.backfills import Backfills
+from dovetail.engine.backfill.record import BackfillStatus
+from dovetail.engine.backfill.thread import BackfillThread
+from dovetail.engine.control.execute_statement import StatementRunner
+from dovetail.engine.control.query_options import QueryOptions, query_options
+from dovetail.engine.control.registry import QueryRecord, QueryState
+from dovetail.engine.control.sink_spec import SinkSpec
+from dovetail.engine.control.statement_result import StatementResult
+from dovetail.engine.delivery.deliveries import Deliveries
+from dovetail.engine.delivery.delivery import Delivery
 from dovetail.engine.engine import Engine
-from dovetail.engine.execute_statement import StatementRunner
-from dovetail.engine.explain import ExplainFormat, explain_plan, explain_query
+from dovetail.engine.explain.explain import ExplainFormat, explain_plan, explain_query
 from dovetail.engine.options import make_options
-from dovetail.engine.query_estimate import QueryEstimate
-from dovetail.engine.query_options import QueryOptions, query_options
-from dovetail.engine.registry import QueryRecord, QueryState
-from dovetail.engine.sink_spec import SinkSpec
-from dovetail.engine.statement_result import StatementResult
-from dovetail.frontend.statement import CreateStream
-from dovetail.optimizer.derive_stores import growing_streams
-from dovetail.optimizer.live_query import LiveQuery
+from dovetail.engine.planning.elastic_units import ElasticUnits
+from dovetail.frontend.parse.statement import CreateStream
+from dovetail.optimizer.passes.derive_stores import growing_streams
+from dovetail.plan.live_query import LiveQuery
 from dovetail.query.durations import DurationError, parse_duration
 from dovetail.query.growing_groups import growing_groups
 from dovetail.query.stream import Stream

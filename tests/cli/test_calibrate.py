@@ -9,9 +9,9 @@ from typer.testing import CliRunner
 
 from dovetail.cli.calibrate import TEXT_BY_UNIT, time_text
 from dovetail.cli.main import app
-from dovetail.engine import calibrate as engine_calibrate
-from dovetail.engine.calibration_shapes import CHECKS, SHAPES
-from dovetail.engine.unit_cost_cache import load_unit_costs, unit_cost_file
+from dovetail.engine.calibrate import calibrate as engine_calibrate
+from dovetail.engine.calibrate.shapes import CHECKS, SHAPES
+from dovetail.engine.calibrate.unit_cost_cache import load_unit_costs, unit_cost_file
 from dovetail.stats.unit_costs import DEFAULT_UNIT_COSTS, UnitCosts
 
 

@@ -6,8 +6,8 @@ import pytest
 from typer.testing import CliRunner
 
 from dovetail.cli.main import app
-from dovetail.service.config import load_config
-from dovetail.service.tokens import Caller, Role, TokenFile
+from dovetail.service.access.tokens import Caller, Role, TokenFile
+from dovetail.service.config.config import load_config
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from dovetail.cli.main import app
 from dovetail.client.connection import Connection, write_connection
-from dovetail.service.tokens import Role
-from dovetail.testing.running_service import (
+from dovetail.service.access.tokens import Role
+from tests.support.running_service import (
     SEEN_SQL,
     RunningService,
     push_seen,

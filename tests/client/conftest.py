@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from dovetail.client import Client
-from dovetail.service.tokens import Role
-from dovetail.testing.running_service import RunningService, running_service, views_and_clicks
+from dovetail.service.access.tokens import Role
+from tests.support.running_service import RunningService, running_service, views_and_clicks
 
 
 @pytest.fixture(autouse=True)

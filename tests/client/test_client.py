@@ -14,10 +14,10 @@ import pytest
 from dovetail.client import Client
 from dovetail.client.errors import AccessDenied, LimitReached
 from dovetail.core.errors import QueryError, SqlError, UnknownName
-from dovetail.service.answers import AnswerReader, Page
-from dovetail.service.tokens import Role
-from dovetail.testing.running_service import SEEN_SQL, RunningService, push_seen, running_service, views_and_clicks
-from dovetail.testing.served_local import ServedLocalSession
+from dovetail.service.access.tokens import Role
+from dovetail.service.answers.pages import AnswerReader, Page
+from tests.support.running_service import SEEN_SQL, RunningService, push_seen, running_service, views_and_clicks
+from tests.support.served_local import ServedLocalSession
 
 WITH_UNKNOWN_COLUMN = SEEN_SQL.replace("V.page", "V.pages")
 
@@ -74,7 +74,7 @@ def test_results_longer_than_a_page(client: Client, service: RunningService, mon
     expected = list(range(30))
     monkeypatch.setattr("dovetail.client.results.JSON_ROWS", 7)
     assert sorted(row["usr"] for row in query.rows().rows) == expected
-    monkeypatch.setattr("dovetail.service.answers.AnswerReader.page", _pages_of(7))
+    monkeypatch.setattr("dovetail.service.answers.pages.AnswerReader.page", _pages_of(7))
     assert sorted(query.results().column("usr").to_pylist()) == expected
     assert query.results(last=4).num_rows == 4
 
@@ -109,7 +109,7 @@ def test_a_result_is_what_was_committed_when_it_was_asked_for(
     query = Client(service.url, token, transport=BatchAfterEachPage(service.session)).query("seen")
     monkeypatch.setattr("dovetail.client.results.JSON_ROWS", 7)
     assert len(query.rows().rows) == 20
-    monkeypatch.setattr("dovetail.service.answers.AnswerReader.page", _pages_of(7))
+    monkeypatch.setattr("dovetail.service.answers.pages.AnswerReader.page", _pages_of(7))
     committed = query.status.total_rows
     assert query.results().num_rows == committed
 

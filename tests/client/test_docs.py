@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from dovetail.cli.main import app
 from dovetail.client.connection import Connection, write_connection
-from dovetail.service.tokens import Role
-from dovetail.testing.running_service import RunningService, push_seen
+from dovetail.service.access.tokens import Role
+from tests.support.running_service import RunningService, push_seen
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from dovetail import Session
-from dovetail.engine.commit_news import CommitNews
+from dovetail.engine.batch.commit_news import CommitNews
 from dovetail.runtime.spark.local_session import local_spark
 
 SQL = (

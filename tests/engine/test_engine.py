@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 
 from dovetail.core.errors import BucketMissing, CheckpointLocked, QueryError, SessionError, StreamError, UnknownName
-from dovetail.engine.explain import explain_query
-from dovetail.engine.registry import QueryState
-from dovetail.testing.faults import Faults, SimulatedCrash
+from dovetail.engine.control.registry import QueryState
+from dovetail.engine.explain.explain import explain_query
 from dovetail.testing.local_session import LocalSession
+from tests.support.faults.faults import Faults, SimulatedCrash
 
 if TYPE_CHECKING:
     from conftest import Bench

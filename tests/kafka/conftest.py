@@ -10,8 +10,8 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from dovetail.runtime.spark.local_session import end_local_spark, local_spark
-from dovetail.testing.kafka_broker import KafkaBroker
-from dovetail.testing.kafka_jars import connector_jars
+from tests.support.kafka.broker import KafkaBroker
+from tests.support.kafka.jars import connector_jars
 
 
 @pytest.fixture(scope="session")

@@ -15,9 +15,9 @@ from pyspark.sql import SparkSession
 
 from dovetail import Session
 from dovetail.api import Query
-from dovetail.engine import backfill_thread
-from dovetail.engine.delivery_marks import DeliveryMarks
-from dovetail.testing.kafka_broker import KafkaBroker
+from dovetail.engine.backfill import thread as backfill_thread
+from dovetail.engine.delivery.marks import DeliveryMarks
+from tests.support.kafka.broker import KafkaBroker
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.spark]
 

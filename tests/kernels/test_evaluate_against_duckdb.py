@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail.frontend.compile_sql import compile_sql
-from dovetail.kernels.evaluate import evaluate, evaluate_mask
+from dovetail.kernels.evaluate.evaluate import evaluate, evaluate_mask
 from dovetail.query.stream import Stream
 from dovetail.query.types import BIGINT, BOOLEAN, STRING
 

@@ -17,7 +17,7 @@ from pyspark.errors import PySparkException
 from dovetail.core.errors import EvaluationError
 from dovetail.frontend.compile_sql import compile_sql
 from dovetail.kernels.arrow_types import sql_type_of
-from dovetail.kernels.evaluate import evaluate, evaluate_mask
+from dovetail.kernels.evaluate.evaluate import evaluate, evaluate_mask
 from dovetail.query.expression import Expression
 from dovetail.query.stream import Stream
 

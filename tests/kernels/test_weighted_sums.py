@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dovetail.kernels.exact_sum import HEAD, fold_values
+from dovetail.kernels.fold.exact_sum import HEAD, fold_values
 
 LONG = (1 << 63) - 1
 VALUES: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from dovetail.frontend.compile_sql import compile_sql
-from dovetail.optimizer.live_query import LiveQuery
+from dovetail.plan.live_query import LiveQuery
 from dovetail.query.stream import Stream
 from dovetail.query.types import INT, TIMESTAMP
 

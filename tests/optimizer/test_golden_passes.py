@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.testing.golden_passes import PASSES, RULE, render_all, render_pass
+from tests.support.golden_passes import PASSES, RULE, render_all, render_pass
 
-FOLDER = Path(__file__).parent / "passes"
+FOLDER = Path(__file__).parent / "golden"
 CASES = sorted(FOLDER.glob("*/*.txt"))
 PROGRAM = """
 import sys
 from pathlib import Path
-from dovetail.testing.golden_passes import render_all
+from tests.support.golden_passes import render_all
 sys.stdout.write(render_all(Path(sys.argv[1])))
 """
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.optimizer.live_query import LiveQuery
-from dovetail.optimizer.plan_queries import plan_queries
+from dovetail.optimizer.pipeline import plan_queries
+from dovetail.plan.live_query import LiveQuery
 from dovetail.plan.placement import even_placement
 from dovetail.query.stream import Stream
 

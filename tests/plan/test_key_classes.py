@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from dovetail.frontend.compile_sql import compile_sql
-from dovetail.optimizer.live_query import LiveQuery
-from dovetail.optimizer.plan_queries import plan_queries
+from dovetail.optimizer.pipeline import plan_queries
 from dovetail.plan.key_classes import key_classes, uses_of
+from dovetail.plan.live_query import LiveQuery
 from dovetail.plan.placement import even_placement
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.query.stream import Stream

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dovetail.runtime import ship_rows
+from dovetail.runtime.source import ship_rows
 
 
 @pytest.fixture(autouse=True)

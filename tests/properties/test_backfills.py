@@ -13,8 +13,15 @@ from random import Random
 
 import pytest
 
-from dovetail.testing.backfill_runs import CALM, ROUGH, BackfillDriver, BackfillFaults, backfill_case, check_backfills
-from dovetail.testing.generators import CHAINS, DEFAULT_LIMITS, LATE_SIBLINGS, LONG_RUNS, CaseLimits
+from tests.support.faults.backfill_runs import (
+    CALM,
+    ROUGH,
+    BackfillDriver,
+    BackfillFaults,
+    backfill_case,
+    check_backfills,
+)
+from tests.support.generators.cases import CHAINS, DEFAULT_LIMITS, LATE_SIBLINGS, LONG_RUNS, CaseLimits
 
 CASE_COUNT = int(os.environ.get("DOVETAIL_CASES", "600")) // 100
 FIRST_SEED = int(os.environ.get("DOVETAIL_SEED", "0"))

@@ -12,9 +12,9 @@ from random import Random
 
 import pytest
 
-from dovetail.testing.asserts import check_case
-from dovetail.testing.cases import EngineCase
-from dovetail.testing.generators import CHAINS, DEFAULT_LIMITS, LATE_SIBLINGS, LONG_RUNS, CaseLimits, random_case
+from tests.support.asserts import check_case
+from tests.support.cases import EngineCase
+from tests.support.generators.cases import CHAINS, DEFAULT_LIMITS, LATE_SIBLINGS, LONG_RUNS, CaseLimits, random_case
 
 CASE_COUNT = int(os.environ.get("DOVETAIL_CASES", "600")) // 40
 FIRST_SEED = int(os.environ.get("DOVETAIL_SEED", "0"))

@@ -15,9 +15,9 @@ from hypothesis import HealthCheck, Phase, note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
-from dovetail.testing.asserts import scratch_dir
-from dovetail.testing.control_runs import ControlRun, LocalHost, check_program, run_program
-from dovetail.testing.control_steps import (
+from tests.support.asserts import scratch_dir
+from tests.support.control.runs import ControlRun, LocalHost, check_program, run_program
+from tests.support.control.steps import (
     ALTER,
     ASK_STEPS,
     CONTROL_LIMITS,
@@ -34,8 +34,8 @@ from dovetail.testing.control_steps import (
     random_program,
     request_of,
 )
-from dovetail.testing.faults import CRASH_STEPS
-from dovetail.testing.generators import random_case
+from tests.support.faults.faults import CRASH_STEPS
+from tests.support.generators.cases import random_case
 
 CASE_COUNT = int(os.environ.get("DOVETAIL_CASES", "600"))
 FIRST_SEED = int(os.environ.get("DOVETAIL_SEED", "0"))

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from dovetail.engine import control_plane
-from dovetail.engine.changelog import Change, Changelog
-from dovetail.engine.control_plane import ControlPlane
+from dovetail.engine.control import control_plane
+from dovetail.engine.control.changelog import Change, Changelog
+from dovetail.engine.control.control_plane import ControlPlane
+from dovetail.engine.control.registry import QueryRecord
 from dovetail.engine.engine import Engine
-from dovetail.engine.planner import Planned, Planner
-from dovetail.engine.registry import QueryRecord
+from dovetail.engine.planning.planner import Planned, Planner
 from dovetail.engine.state import EngineState
-from dovetail.optimizer.live_query import LiveQuery
-from dovetail.testing.control_runs import failure_of_program, run_program
-from dovetail.testing.control_steps import random_program
+from dovetail.plan.live_query import LiveQuery
+from tests.support.control.runs import failure_of_program, run_program
+from tests.support.control.steps import random_program
 
 PROGRAMS = 40
 ENOUGH = 5

@@ -13,17 +13,17 @@ from random import Random
 
 import pytest
 
-from dovetail.engine.elastic_units import ElasticUnits, UnitsNow
-from dovetail.engine.observe_batch import Batch
+from dovetail.engine.batch.observe_batch import Batch
+from dovetail.engine.planning.elastic_units import ElasticUnits, UnitsNow
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.hop_operator import run_hop
 from dovetail.runtime.local import run_local
 from dovetail.runtime.message import Message
 from dovetail.stats.catalog import StatsCatalog
-from dovetail.testing.asserts import CaseFailed, check_case, check_run, scratch_dir
-from dovetail.testing.cases import EngineCase
-from dovetail.testing.fault_runs import random_faults, run_with_faults
-from dovetail.testing.generators import CHAINS, DEFAULT_LIMITS, GROUPS, THETAS, CaseLimits, random_case
+from tests.support.asserts import CaseFailed, check_case, check_run, scratch_dir
+from tests.support.cases import EngineCase
+from tests.support.faults.runs import random_faults, run_with_faults
+from tests.support.generators.cases import CHAINS, DEFAULT_LIMITS, GROUPS, THETAS, CaseLimits, random_case
 
 CASE_COUNT = int(os.environ.get("DOVETAIL_CASES", "600"))
 FIRST_SEED = int(os.environ.get("DOVETAIL_SEED", "0"))

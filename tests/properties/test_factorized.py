@@ -14,20 +14,20 @@ import numpy as np
 import pytest
 
 from dovetail.frontend.compile_sql import compile_sql
-from dovetail.kernels import prefix_sums
-from dovetail.kernels.fold_runs import Runs, find_runs
-from dovetail.optimizer.choose_factorizations import choose_factorizations
-from dovetail.optimizer.live_query import LiveQuery
-from dovetail.optimizer.plan_groups import plan_groups
-from dovetail.optimizer.plan_queries import plan_queries
+from dovetail.kernels.fold import prefix_sums
+from dovetail.kernels.fold.fold_runs import Runs, find_runs
+from dovetail.optimizer.passes.choose_factorizations import choose_factorizations
+from dovetail.optimizer.passes.plan_groups import plan_groups
+from dovetail.optimizer.pipeline import plan_queries
+from dovetail.plan.live_query import LiveQuery
 from dovetail.plan.placement import even_placement
 from dovetail.plan.probe_tree import Emit
-from dovetail.runtime import foldable_rows, walk
-from dovetail.runtime.walk import Walk, WalkedRows
-from dovetail.testing.asserts import assert_same_answers, check_case, failure_of, run_case
-from dovetail.testing.cases import EngineCase
-from dovetail.testing.colliding_keys import let_keys_collide
-from dovetail.testing.generators import CLOSING_GROUPS, GROUPS, GROUPS_AMONG_ROWS, CaseLimits, random_case
+from dovetail.runtime.factorized import foldable_rows, walk
+from dovetail.runtime.factorized.walk import Walk, WalkedRows
+from tests.support.asserts import assert_same_answers, check_case, failure_of, run_case
+from tests.support.cases import EngineCase
+from tests.support.colliding_keys import let_keys_collide
+from tests.support.generators.cases import CLOSING_GROUPS, GROUPS, GROUPS_AMONG_ROWS, CaseLimits, random_case
 
 CASE_COUNT = int(os.environ.get("DOVETAIL_CASES", "600"))
 FIRST_SEED = int(os.environ.get("DOVETAIL_SEED", "0"))
@@ -86,7 +86,7 @@ def runs_one_entry_short(*args: Any) -> Runs:
 
 
 def no_bound_is_accepted(times: Any, lower: Any, upper: Any) -> Any:
-    from dovetail.kernels.fold_runs import accepted_times  # noqa: PLC0415 - the real one, not the patched name
+    from dovetail.kernels.fold.fold_runs import accepted_times  # noqa: PLC0415 - the real one, not the patched name
 
     return accepted_times(times, lower - 1_000_000, upper + 1_000_000)
 

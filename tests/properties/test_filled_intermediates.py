@@ -14,15 +14,16 @@ from typing import Any
 
 import pytest
 
-from dovetail.engine import engine, finish_batch, make_task
-from dovetail.engine.fill import Fill, advance_fills
+from dovetail.engine import engine
+from dovetail.engine.batch import finish_batch, make_task
+from dovetail.engine.planning.fill import Fill, advance_fills
 from dovetail.plan.probe_tree import ProbeNode
 from dovetail.runtime.hop_operator import _Hop
-from dovetail.runtime.probe_operator import ProbeOperator
+from dovetail.runtime.probe.probe_operator import ProbeOperator
 from dovetail.store.bucket_file import BucketMeta
-from dovetail.testing.asserts import check_run, check_seeds, failure_of
-from dovetail.testing.chain_cases import random_chain_case
-from dovetail.testing.fault_runs import random_faults, run_with_faults
+from tests.support.asserts import check_run, check_seeds, failure_of
+from tests.support.faults.runs import random_faults, run_with_faults
+from tests.support.generators.chain_cases import random_chain_case
 
 CASES = int(os.environ.get("DOVETAIL_CASES", "600")) // 10
 FIRST_SEED = int(os.environ.get("DOVETAIL_SEED", "0"))

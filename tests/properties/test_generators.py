@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from random import Random
 
-from dovetail.testing.cases import case_from_json, case_to_json, keep_rows_in_time
-from dovetail.testing.generators import CaseLimits, nothing_late, random_case, split_again
-from dovetail.testing.oracle import DuckDbOracle
+from tests.support.cases import case_from_json, case_to_json, keep_rows_in_time
+from tests.support.generators.cases import CaseLimits, nothing_late, random_case, split_again
+from tests.support.oracles.answers import DuckDbOracle
 
 CASES = [random_case(seed) for seed in range(150)]
 QUERIES = [query for case in CASES for query in case.queries]

@@ -8,12 +8,12 @@ from random import Random
 
 import pytest
 
-from dovetail.testing.asserts import assert_same_answers, open_session
-from dovetail.testing.cases import COPIES, EngineCase, QueryCase, Row, StreamCase, moment_of
-from dovetail.testing.generators import START_US
-from dovetail.testing.oracle import DuckDbOracle, answers_of_table
-from dovetail.testing.outer_cases import flushed
-from dovetail.testing.random_queries import SECOND
+from tests.support.asserts import assert_same_answers, open_session
+from tests.support.cases import COPIES, EngineCase, QueryCase, Row, StreamCase, moment_of
+from tests.support.generators.cases import START_US
+from tests.support.generators.outer_cases import flushed
+from tests.support.generators.queries import SECOND
+from tests.support.oracles.answers import DuckDbOracle, answers_of_table
 
 CASE_COUNT = max(int(os.environ.get("DOVETAIL_CASES", "600")) // 40, 2)
 FIRST_SEED = int(os.environ.get("DOVETAIL_SEED", "0"))

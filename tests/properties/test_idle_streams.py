@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from dovetail.testing.asserts import assert_same_answers, change_queries, open_session
-from dovetail.testing.cases import EngineCase, KeptRows
-from dovetail.testing.generators import random_case
 from dovetail.testing.local_session import LocalSession
-from dovetail.testing.oracle import DuckDbOracle, answers_of_table
+from tests.support.asserts import assert_same_answers, change_queries, open_session
+from tests.support.cases import EngineCase, KeptRows
+from tests.support.generators.cases import random_case
+from tests.support.oracles.answers import DuckDbOracle, answers_of_table
 
 CASES = int(os.environ.get("DOVETAIL_CASES", "600")) // 5
 FIRST_SEED = int(os.environ.get("DOVETAIL_SEED", "0"))

@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 
 from dovetail.query.stream_spec import StreamSpec
-from dovetail.testing.asserts import CaseRun, QueryRun, change_queries, check_run, open_session
-from dovetail.testing.cases import EngineCase, QueryCase, StreamCase
-from dovetail.testing.chain_cases import random_chain_case
-from dovetail.testing.generators import random_case
 from dovetail.testing.local_session import LocalSession
-from dovetail.testing.oracle import answers_of_table
+from tests.support.asserts import CaseRun, QueryRun, change_queries, check_run, open_session
+from tests.support.cases import EngineCase, QueryCase, StreamCase
+from tests.support.generators.cases import random_case
+from tests.support.generators.chain_cases import random_chain_case
+from tests.support.oracles.answers import answers_of_table
 
 CASES = int(os.environ.get("DOVETAIL_CASES", "600")) // 10
 FIRST_SEED = int(os.environ.get("DOVETAIL_SEED", "0"))

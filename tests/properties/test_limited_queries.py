@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from dovetail.engine.query_limits import passed_limits
-from dovetail.optimizer.materialize import KeptIntermediate, maintained_by
+from dovetail.engine.admission.query_limits import passed_limits
+from dovetail.optimizer.passes.materialize import KeptIntermediate, maintained_by
 from dovetail.plan.fill import filled_by
 from dovetail.plan.query_limits import BatchLimits, QueryLimits
-from dovetail.testing.asserts import CaseRun, check_case, check_run
-from dovetail.testing.cases import EngineCase
-from dovetail.testing.chain_cases import random_chain_case
-from dovetail.testing.fault_runs import random_faults, run_with_faults
-from dovetail.testing.generators import CHAINS, DEFAULT_LIMITS, LATE_SIBLINGS, THETAS, CaseLimits, random_case
+from tests.support.asserts import CaseRun, check_case, check_run
+from tests.support.cases import EngineCase
+from tests.support.faults.runs import random_faults, run_with_faults
+from tests.support.generators.cases import CHAINS, DEFAULT_LIMITS, LATE_SIBLINGS, THETAS, CaseLimits, random_case
+from tests.support.generators.chain_cases import random_chain_case
 
 CASE_COUNT = int(os.environ.get("DOVETAIL_CASES", "600")) // 4
 FIRST_SEED = int(os.environ.get("DOVETAIL_SEED", "0"))
@@ -71,8 +71,8 @@ def test_a_kept_join_that_passes_its_limit_is_given_up_and_nobody_misses_it(
         given_up += len(passed)
         return passed
 
-    monkeypatch.setattr("dovetail.engine.make_task.batch_limits", only_for_kept_joins)
-    monkeypatch.setattr("dovetail.engine.finish_batch.passed_limits", counted)
+    monkeypatch.setattr("dovetail.engine.batch.make_task.batch_limits", only_for_kept_joins)
+    monkeypatch.setattr("dovetail.engine.batch.finish_batch.passed_limits", counted)
     for seed in range(FIRST_SEED + chunk, FIRST_SEED + CASE_COUNT // 5, CHUNKS):
         try:
             check_case(random_chain_case(seed))

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from dovetail.core.errors import QueryError
-from dovetail.testing.asserts import check_case
-from dovetail.testing.generators import CaseLimits, one_query_cases, random_case
-from dovetail.testing.random_queries import QueryLimits
+from tests.support.asserts import check_case
+from tests.support.generators.cases import CaseLimits, one_query_cases, random_case
+from tests.support.generators.queries import QueryLimits
 
 CASE_COUNT = int(os.environ.get("DOVETAIL_CASES", "600")) // 6
 FIRST_SEED = int(os.environ.get("DOVETAIL_SEED", "0"))

@@ -7,9 +7,9 @@ import os
 import pytest
 
 from dovetail.frontend.compile_sql import compile_sql
-from dovetail.testing.asserts import assert_same_answers
-from dovetail.testing.generators import CLOSING_GROUPS, GROUPS, CaseLimits, random_case
-from dovetail.testing.oracle import DuckDbOracle, NestedLoopOracle
+from tests.support.asserts import assert_same_answers
+from tests.support.generators.cases import CLOSING_GROUPS, GROUPS, CaseLimits, random_case
+from tests.support.oracles.answers import DuckDbOracle, NestedLoopOracle
 
 CASE_COUNT = int(os.environ.get("DOVETAIL_CASES", "600")) // 5
 FIRST_SEED = int(os.environ.get("DOVETAIL_SEED", "0")) + 1_000_000

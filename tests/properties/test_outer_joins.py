@@ -12,14 +12,14 @@ from random import Random
 
 import pytest
 
-from dovetail.optimizer import derive_stores
+from dovetail.optimizer.passes import derive_stores
 from dovetail.plan.lone_rows import LoneRows
-from dovetail.runtime.decide_operator import ALL_ENTRIES, DecideOperator
-from dovetail.testing.asserts import CaseFailed, assert_same_answers
-from dovetail.testing.cases import EngineCase
-from dovetail.testing.fault_runs import random_faults, run_with_faults
-from dovetail.testing.generators import CaseLimits
-from dovetail.testing.outer_cases import (
+from dovetail.runtime.probe.lone_row_operator import ALL_ENTRIES, LoneRowOperator
+from tests.support.asserts import CaseFailed, assert_same_answers
+from tests.support.cases import EngineCase
+from tests.support.faults.runs import random_faults, run_with_faults
+from tests.support.generators.cases import CaseLimits
+from tests.support.generators.outer_cases import (
     LONG_OUTER_RUNS,
     OUTER_LIMITS,
     check_every_batch,
@@ -86,7 +86,7 @@ def decided_a_second_early(self: LoneRows, watermarks: dict[str, int]) -> int | 
     [
         (LoneRows, "decided_until", decided_a_second_early),
         (derive_stores, "_asked_again", lambda _live, _relation: ()),
-        (DecideOperator, "_asking_again", lambda self, tree, _refs: self._asking(tree, (), ALL_ENTRIES)[0]),
+        (LoneRowOperator, "_asking_again", lambda self, tree, _refs: self._asking(tree, (), ALL_ENTRIES)[0]),
     ],
     ids=["rows are decided too early", "partners go too early", "semi joins forget earlier partners"],
 )

@@ -18,17 +18,17 @@ import pytest
 from dovetail.plan.placement import Placement, even_placement
 from dovetail.plan.probe_tree import ProbeTree
 from dovetail.plan.routing import HASH, Routing
-from dovetail.runtime import partial, probe_operator
-from dovetail.runtime.decide_operator import ALL_ENTRIES, DecideOperator
 from dovetail.runtime.message import Message
-from dovetail.runtime.partial import Partial, send_partial
-from dovetail.runtime.route_entries import Route
-from dovetail.testing.asserts import CaseFailed, check_case, scratch_dir
-from dovetail.testing.cases import EngineCase
-from dovetail.testing.generators import CHAINS, DEFAULT_LIMITS, CaseLimits, random_case
+from dovetail.runtime.probe import partial, probe_operator
+from dovetail.runtime.probe.lone_row_operator import ALL_ENTRIES, LoneRowOperator
+from dovetail.runtime.probe.partial import Partial, send_partial
+from dovetail.runtime.probe.route_entries import Route
 from dovetail.testing.local_session import LocalSession
-from dovetail.testing.outer_cases import check_every_batch, random_outer_case
-from dovetail.testing.random_plans import random_decisions
+from tests.support.asserts import CaseFailed, check_case, scratch_dir
+from tests.support.cases import EngineCase
+from tests.support.generators.cases import CHAINS, DEFAULT_LIMITS, CaseLimits, random_case
+from tests.support.generators.outer_cases import check_every_batch, random_outer_case
+from tests.support.generators.plans import random_decisions
 
 CASE_COUNT = int(os.environ.get("DOVETAIL_CASES", "600"))
 FIRST_SEED = int(os.environ.get("DOVETAIL_SEED", "0"))
@@ -88,13 +88,13 @@ def test_rows_with_a_partner_are_answered_once_wherever_the_first_is_placed() ->
 
 
 def test_right_rows_that_look_for_left_ones_of_another_placement_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = DecideOperator._asking
+    right = LoneRowOperator._asking
 
     def asking(self: Any, tree: ProbeTree, due: Any, route: Route) -> Any:
         usual = Route(HASH, self._task.plan.placement, self._partition)
         return right(self, tree, due, route if route is ALL_ENTRIES else usual)
 
-    monkeypatch.setattr(DecideOperator, "_asking", asking)
+    monkeypatch.setattr(LoneRowOperator, "_asking", asking)
     with pytest.raises(CaseFailed, match="seed"):
         check_semi_joins(range(10))
 

@@ -8,12 +8,12 @@ from functools import partial
 
 import pytest
 
-from dovetail.engine import planner
-from dovetail.engine.place_groups import GroupPlacer, PlacingRules
-from dovetail.engine.planner import Planned, Planner
-from dovetail.testing.asserts import check_case
-from dovetail.testing.cases import EngineCase
-from dovetail.testing.generators import random_case
+from dovetail.engine.planning import planner
+from dovetail.engine.planning.key_group_placer import KeyGroupPlacer, PlacingRules
+from dovetail.engine.planning.planner import Planned, Planner
+from tests.support.asserts import check_case
+from tests.support.cases import EngineCase
+from tests.support.generators.cases import random_case
 
 CASE_COUNT = int(os.environ.get("DOVETAIL_CASES", "600"))
 FIRST_SEED = int(os.environ.get("DOVETAIL_SEED", "0"))
@@ -37,7 +37,7 @@ def changes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         note_committed(self, batch, planned, run_ms, rows)
 
     monkeypatch.setattr(Planner, "note_committed", noted)
-    monkeypatch.setattr(planner, "GroupPlacer", partial(GroupPlacer, rules=RESTLESS))
+    monkeypatch.setattr(planner, "KeyGroupPlacer", partial(KeyGroupPlacer, rules=RESTLESS))
     return found
 
 

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 import pytest
 
 from dovetail.engine.state import EngineState
-from dovetail.kernels import hash_keys
+from dovetail.kernels.match import hash_keys
 from dovetail.plan.store_plan import Retention
 from dovetail.query.stream import Stream
 from dovetail.store.bucket_file import BucketMeta
-from dovetail.testing.asserts import failure_of
-from dovetail.testing.generators import DEFAULT_LIMITS, GROUPS, LONE_WINDOWS, CaseLimits, random_case
+from tests.support.asserts import failure_of
+from tests.support.generators.cases import DEFAULT_LIMITS, GROUPS, LONE_WINDOWS, CaseLimits, random_case
 
 CASES = 200
 

@@ -14,16 +14,16 @@ import numpy.typing as npt
 import pyarrow as pa
 import pytest
 
-from dovetail.kernels.hash_keys import KeyCodes
+from dovetail.kernels.match.hash_keys import KeyCodes
 from dovetail.plan.probe_tree import ProbeStep
-from dovetail.runtime import probe_operator, route_entries
-from dovetail.runtime.key_codes import ColumnOf, probing_codes
-from dovetail.runtime.route_entries import Deal
-from dovetail.testing.asserts import CaseFailed, check_case, scratch_dir
-from dovetail.testing.cases import EngineCase
-from dovetail.testing.generators import CHAINS, DEFAULT_LIMITS, GROUPS, THETAS, CaseLimits, random_case
+from dovetail.runtime.probe import probe_operator, route_entries
+from dovetail.runtime.probe.route_entries import Deal
+from dovetail.runtime.source.key_codes import ColumnOf, probing_codes
 from dovetail.testing.local_session import LocalSession
-from dovetail.testing.random_plans import random_decisions
+from tests.support.asserts import CaseFailed, check_case, scratch_dir
+from tests.support.cases import EngineCase
+from tests.support.generators.cases import CHAINS, DEFAULT_LIMITS, GROUPS, THETAS, CaseLimits, random_case
+from tests.support.generators.plans import random_decisions
 
 CASE_COUNT = int(os.environ.get("DOVETAIL_CASES", "600"))
 FIRST_SEED = int(os.environ.get("DOVETAIL_SEED", "0"))

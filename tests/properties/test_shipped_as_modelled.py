@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dovetail.kernels.hash_keys import group_of_codes, hash_keys
-from dovetail.optimizer.decide import Decisions
+from dovetail.kernels.match.hash_keys import group_of_codes, hash_keys
+from dovetail.optimizer.decisions import Decisions
 from dovetail.optimizer.placement.cost import cost
 from dovetail.optimizer.placement.hypergraph import build_hypergraph
 from dovetail.optimizer.placement.mip import solve_mip
@@ -23,7 +23,7 @@ from dovetail.plan.placement import Placement, Placements, even_placement
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.stats.catalog import StatsCatalog
 from dovetail.testing.local_session import LocalSession
-from dovetail.testing.placement_oracle import best_placement, random_placement
+from tests.support.oracles.placement import best_placement, random_placement
 
 GROUPS = 4
 ROWS = 8

@@ -13,10 +13,10 @@ from random import Random
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from dovetail.testing.asserts import assert_same_answers, check_case, check_seeds, kept_cases, run_case
-from dovetail.testing.cases import EngineCase
-from dovetail.testing.colliding_keys import let_keys_collide
-from dovetail.testing.generators import (
+from tests.support.asserts import assert_same_answers, check_case, check_seeds, kept_cases, run_case
+from tests.support.cases import EngineCase
+from tests.support.colliding_keys import let_keys_collide
+from tests.support.generators.cases import (
     CHAINS,
     DEFAULT_LIMITS,
     LATE_SIBLINGS,

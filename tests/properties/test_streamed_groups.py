@@ -15,9 +15,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pytest
 
-from dovetail.kernels.group_rows import KeyColumn, codes_of_keys, key_column
-from dovetail.runtime import partial_groups
-from dovetail.testing.asserts import (
+from dovetail.kernels.fold.group_rows import KeyColumn, codes_of_keys, key_column
+from dovetail.runtime.groups import partial_groups
+from tests.support.asserts import (
     assert_same_answers,
     change_queries,
     check_case,
@@ -26,8 +26,8 @@ from dovetail.testing.asserts import (
     open_session,
     run_case,
 )
-from dovetail.testing.fault_runs import random_faults, run_with_faults
-from dovetail.testing.generators import (
+from tests.support.faults.runs import random_faults, run_with_faults
+from tests.support.generators.cases import (
     CLOSING_GROUPS,
     GROUPS,
     GROUPS_AMONG_ROWS,
@@ -36,7 +36,7 @@ from dovetail.testing.generators import (
     random_case,
     split_again,
 )
-from dovetail.testing.oracle import CaseOracle, answers_of_table
+from tests.support.oracles.answers import CaseOracle, answers_of_table
 
 CASE_COUNT = int(os.environ.get("DOVETAIL_CASES", "600"))
 FIRST_SEED = int(os.environ.get("DOVETAIL_SEED", "0")) + 3_000_000

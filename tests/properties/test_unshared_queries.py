@@ -11,12 +11,12 @@ from random import Random
 import pyarrow as pa
 import pytest
 
-from dovetail.testing.asserts import CaseRun, change_queries, check_case, check_run, open_session
-from dovetail.testing.cases import EngineCase
-from dovetail.testing.fault_runs import read_run
-from dovetail.testing.generators import CHAINS, DEFAULT_LIMITS, GROUPS, LATE_SIBLINGS, CaseLimits, random_case
 from dovetail.testing.local_session import LocalSession
-from dovetail.testing.outer_cases import check_every_batch, random_outer_case
+from tests.support.asserts import CaseRun, change_queries, check_case, check_run, open_session
+from tests.support.cases import EngineCase
+from tests.support.faults.runs import read_run
+from tests.support.generators.cases import CHAINS, DEFAULT_LIMITS, GROUPS, LATE_SIBLINGS, CaseLimits, random_case
+from tests.support.generators.outer_cases import check_every_batch, random_outer_case
 
 CASE_COUNT = int(os.environ.get("DOVETAIL_CASES", "600"))
 EXCHANGES = ("references", "rows")

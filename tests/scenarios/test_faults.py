@@ -9,12 +9,12 @@ from random import Random
 
 import pytest
 
-from dovetail.testing.asserts import check_run, open_session
-from dovetail.testing.cases import EngineCase
-from dovetail.testing.fault_runs import BatchFaults, deliver_again, random_faults, read_run, run_with_faults
-from dovetail.testing.faults import CRASH_STEPS, Faults, SimulatedCrash
-from dovetail.testing.generators import CHAINS, CaseLimits, random_case
-from dovetail.testing.oracle import DuckDbOracle
+from tests.support.asserts import check_run, open_session
+from tests.support.cases import EngineCase
+from tests.support.faults.faults import CRASH_STEPS, Faults, SimulatedCrash
+from tests.support.faults.runs import BatchFaults, deliver_again, random_faults, read_run, run_with_faults
+from tests.support.generators.cases import CHAINS, CaseLimits, random_case
+from tests.support.oracles.answers import DuckDbOracle
 
 LIMITS = CaseLimits(max_streams=3, max_queries=5)
 FAULT_CASES = int(os.environ.get("DOVETAIL_CASES", "600")) // 10

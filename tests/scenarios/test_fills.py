@@ -8,23 +8,23 @@ from random import Random
 
 import pytest
 
-from dovetail.engine.fill_intermediates import FillPolicy
-from dovetail.engine.should_fill import should_fill
-from dovetail.optimizer.decide import Decide, Decisions, keep_intermediates
-from dovetail.optimizer.live_query import LiveQuery
+from dovetail.engine.planning.fill_intermediates import FillPolicy
+from dovetail.engine.planning.should_fill import should_fill
+from dovetail.optimizer.decisions import Decide, Decisions, keep_intermediates
+from dovetail.plan.live_query import LiveQuery
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.query.stream import Stream
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.local.run_local import run_local
 from dovetail.runtime.message import Message
 from dovetail.stats.catalog import StatsCatalog
-from dovetail.testing.asserts import assert_same_answers
-from dovetail.testing.cases import EngineCase, QueryCase, StreamCase, moment_of
-from dovetail.testing.chain_cases import COLUMNS
-from dovetail.testing.faults import CRASH_STEPS, Faults, SimulatedCrash
-from dovetail.testing.generators import START_US
 from dovetail.testing.local_session import LocalSession
-from dovetail.testing.oracle import DuckDbOracle, answers_of_table
+from tests.support.asserts import assert_same_answers
+from tests.support.cases import EngineCase, QueryCase, StreamCase, moment_of
+from tests.support.faults.faults import CRASH_STEPS, Faults, SimulatedCrash
+from tests.support.generators.cases import START_US
+from tests.support.generators.chain_cases import COLUMNS
+from tests.support.oracles.answers import DuckDbOracle, answers_of_table
 
 BATCHES = 14
 KEPT_FROM = 5

@@ -7,12 +7,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from dovetail.testing.asserts import assert_same_answers, check_run, open_session
-from dovetail.testing.cases import EngineCase, QueryCase, Row, StreamCase, moment_of
-from dovetail.testing.fault_runs import read_run
-from dovetail.testing.generators import START_US
 from dovetail.testing.local_session import LocalSession
-from dovetail.testing.oracle import Answers, answers_of_table
+from tests.support.asserts import assert_same_answers, check_run, open_session
+from tests.support.cases import EngineCase, QueryCase, Row, StreamCase, moment_of
+from tests.support.faults.runs import read_run
+from tests.support.generators.cases import START_US
+from tests.support.oracles.answers import Answers, answers_of_table
 
 BATCHES = 120
 ROWS_PER_BATCH = 6

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.testing.asserts import open_session
-from dovetail.testing.cases import EngineCase, QueryCase, StreamCase, moment_of
-from dovetail.testing.fault_runs import read_run
-from dovetail.testing.faults import Faults, SimulatedCrash
-from dovetail.testing.generators import START_US
+from tests.support.asserts import open_session
+from tests.support.cases import EngineCase, QueryCase, StreamCase, moment_of
+from tests.support.faults.faults import Faults, SimulatedCrash
+from tests.support.faults.runs import read_run
+from tests.support.generators.cases import START_US
 
 STREAM = StreamCase("s", (("k", "int"), ("ts", "timestamp")), "ts", 0)
 SQL = "SELECT a.k FROM s a JOIN s b ON a.k = b.k"

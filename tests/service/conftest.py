@@ -11,11 +11,11 @@ import httpx
 import pyarrow as pa
 import pytest
 
+from dovetail.service.access.tokens import Role, TokenFile
 from dovetail.service.app import make_app
-from dovetail.service.options import ServiceOptions
+from dovetail.service.config.options import ServiceOptions
 from dovetail.service.server import Server
-from dovetail.service.tokens import Role, TokenFile
-from dovetail.testing.served_local import ServedLocalSession
+from tests.support.served_local import ServedLocalSession
 
 SCHEMA = pa.schema([("k", pa.int32()), ("v", pa.int32()), ("ts", pa.timestamp("us", tz="UTC"))])
 EPOCH = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)

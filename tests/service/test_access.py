@@ -9,8 +9,8 @@ import httpx
 import pytest
 
 from dovetail.core.errors import ServiceError
-from dovetail.service.options import Limits
-from dovetail.service.tokens import Role, TokenFile
+from dovetail.service.access.tokens import Role, TokenFile
+from dovetail.service.config.options import Limits
 
 READS = ["/v1/queries", "/v1/streams", "/v1/plan", "/v1/progress", "/v1/status", "/v1/whoami", "/metrics"]
 CHANGES = [

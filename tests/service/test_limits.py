@@ -3,11 +3,11 @@ from __future__ import annotations
 import pytest
 
 from dovetail.core.errors import ServiceError
-from dovetail.service.options import Limits
-from dovetail.service.owners import Owners
-from dovetail.service.rate_limit import RateLimit
-from dovetail.service.refusals import TooMany
-from dovetail.service.tokens import Role
+from dovetail.service.access.owners import Owners
+from dovetail.service.access.rate_limit import RateLimit
+from dovetail.service.access.refusals import TooMany
+from dovetail.service.access.tokens import Role
+from dovetail.service.config.options import Limits
 
 
 def test_a_token_may_have_so_many_queries_and_a_drop_makes_room(world, join):

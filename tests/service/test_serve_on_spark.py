@@ -16,7 +16,7 @@ from textwrap import dedent
 import httpx
 import pytest
 
-from dovetail.service.config import load_config
+from dovetail.service.config.config import load_config
 from dovetail.service.serve import StopSignal, serve
 
 pytestmark = pytest.mark.spark

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dovetail.service.options import Limits
+from dovetail.service.config.options import Limits
 
 JOINED = "SELECT a.k, b.v FROM a JOIN b ON a.k = b.k AND b.ts BETWEEN a.ts - INTERVAL 5 SECONDS AND a.ts"
 TEXTS = [

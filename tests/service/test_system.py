@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import re
 
-from dovetail.service.options import Limits
+from dovetail.service.config.options import Limits
 
 
 def test_status_and_progress(world, client, join):

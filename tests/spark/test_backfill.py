@@ -14,7 +14,7 @@ import pytest
 
 from dovetail import Session
 from dovetail.core.errors import QueryError
-from dovetail.engine import backfill_thread
+from dovetail.engine.backfill import thread as backfill_thread
 from dovetail.query.stream_spec import StreamSpec, stream_spec
 from dovetail.query.types import BIGINT, TIMESTAMP
 

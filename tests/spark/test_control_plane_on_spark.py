@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dovetail.testing.control_on_spark import SparkHost
-from dovetail.testing.control_runs import ControlRun
-from dovetail.testing.control_steps import CONTROL_LIMITS, Ask, ControlProgram, Push, Restart, calm, random_program
-from dovetail.testing.random_queries import QueryLimits
+from tests.support.control.on_spark import SparkHost
+from tests.support.control.runs import ControlRun
+from tests.support.control.steps import CONTROL_LIMITS, Ask, ControlProgram, Push, Restart, calm, random_program
+from tests.support.generators.queries import QueryLimits
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

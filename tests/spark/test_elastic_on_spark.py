@@ -10,11 +10,11 @@ import pytest
 
 from dovetail import Session
 from dovetail.runtime.spark.executors import Executors, Manager
-from dovetail.testing.asserts import assert_same_answers
-from dovetail.testing.cases import EngineCase, keep_rows_in_time
-from dovetail.testing.generators import CaseLimits, random_case
-from dovetail.testing.oracle import answers_of_table
-from dovetail.testing.spark_runs import FileStreams, SparkBatchOracle
+from tests.support.asserts import assert_same_answers
+from tests.support.cases import EngineCase, keep_rows_in_time
+from tests.support.generators.cases import CaseLimits, random_case
+from tests.support.oracles.answers import answers_of_table
+from tests.support.spark_runs import FileStreams, SparkBatchOracle
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from dovetail import Session
-from dovetail.testing.asserts import assert_same_answers
-from dovetail.testing.oracle import answers_of_table
+from tests.support.asserts import assert_same_answers
+from tests.support.oracles.answers import answers_of_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

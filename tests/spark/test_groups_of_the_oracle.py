@@ -8,10 +8,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dovetail.frontend.compile_sql import compile_sql
-from dovetail.testing.asserts import assert_same_answers
-from dovetail.testing.generators import GROUPS, random_case
-from dovetail.testing.oracle import NestedLoopOracle
-from dovetail.testing.spark_runs import SparkBatchOracle
+from tests.support.asserts import assert_same_answers
+from tests.support.generators.cases import GROUPS, random_case
+from tests.support.oracles.answers import NestedLoopOracle
+from tests.support.spark_runs import SparkBatchOracle
 
 pytestmark = pytest.mark.spark
 

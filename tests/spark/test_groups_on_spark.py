@@ -9,12 +9,12 @@ from pyspark.sql import SparkSession
 
 from dovetail import Session
 from dovetail.frontend.compile_sql import compile_sql
-from dovetail.testing.asserts import assert_same_answers
-from dovetail.testing.cases import EngineCase
-from dovetail.testing.generators import CaseLimits, random_case
-from dovetail.testing.oracle import CaseOracle, answers_of_table
-from dovetail.testing.random_queries import QueryLimits
-from dovetail.testing.spark_runs import FileStreams, SparkBatchOracle
+from tests.support.asserts import assert_same_answers
+from tests.support.cases import EngineCase
+from tests.support.generators.cases import CaseLimits, random_case
+from tests.support.generators.queries import QueryLimits
+from tests.support.oracles.answers import CaseOracle, answers_of_table
+from tests.support.spark_runs import FileStreams, SparkBatchOracle
 
 pytestmark = pytest.mark.spark
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dovetail import Session
-from dovetail.testing.asserts import assert_same_answers
-from dovetail.testing.cases import EngineCase, QueryCase, StreamCase, moment_of
-from dovetail.testing.oracle import DuckDbOracle, answers_of_table
-from dovetail.testing.spark_runs import FileStreams
+from tests.support.asserts import assert_same_answers
+from tests.support.cases import EngineCase, QueryCase, StreamCase, moment_of
+from tests.support.oracles.answers import DuckDbOracle, answers_of_table
+from tests.support.spark_runs import FileStreams
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

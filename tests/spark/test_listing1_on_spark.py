@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from benchmarks.data.workloads import write_files
 from dovetail import Session
-from dovetail.bench.workloads import write_files
-from dovetail.testing.asserts import assert_same_answers
-from dovetail.testing.listing1 import AGGREGATE, JOIN, LATENESS, GameRows, expected_answers
-from dovetail.testing.oracle import answers_of_table
+from tests.support.asserts import assert_same_answers
+from tests.support.listing1 import AGGREGATE, JOIN, LATENESS, GameRows, expected_answers
+from tests.support.oracles.answers import answers_of_table
 
 pytestmark = pytest.mark.spark
 

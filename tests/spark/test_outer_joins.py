@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dovetail import Session
-from dovetail.testing.asserts import assert_same_answers
-from dovetail.testing.cases import EngineCase
-from dovetail.testing.oracle import answers_of_table
-from dovetail.testing.outer_cases import OUTER_LIMITS, flushed, random_outer_case
-from dovetail.testing.spark_runs import FileStreams, SparkBatchOracle
+from tests.support.asserts import assert_same_answers
+from tests.support.cases import EngineCase
+from tests.support.generators.outer_cases import OUTER_LIMITS, flushed, random_outer_case
+from tests.support.oracles.answers import answers_of_table
+from tests.support.spark_runs import FileStreams, SparkBatchOracle
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

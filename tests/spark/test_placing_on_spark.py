@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dovetail import Session
-from dovetail.testing.spark_runs import FIRST_FILE_AT
+from tests.support.spark_runs import FIRST_FILE_AT
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

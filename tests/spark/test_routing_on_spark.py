@@ -12,19 +12,19 @@ import pytest
 
 from dovetail import Session
 from dovetail.core.errors import QueryError
-from dovetail.engine.planner import Planner
-from dovetail.optimizer.choose_routing import ChosenRouting
+from dovetail.engine.planning.planner import Planner
+from dovetail.optimizer.passes.choose_routing import ChosenRouting
 from dovetail.plan.placement import Placements
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.stats.catalog import StatsCatalog
-from dovetail.testing.asserts import assert_same_answers
-from dovetail.testing.cases import EngineCase, keep_rows_in_time
-from dovetail.testing.generators import CaseLimits, random_case
 from dovetail.testing.local_session import LocalSession
-from dovetail.testing.oracle import answers_of_table
-from dovetail.testing.random_plans import RandomPlacements, RandomRoutings
-from dovetail.testing.random_queries import QueryLimits
-from dovetail.testing.spark_runs import FileStreams, SparkBatchOracle
+from tests.support.asserts import assert_same_answers
+from tests.support.cases import EngineCase, keep_rows_in_time
+from tests.support.generators.cases import CaseLimits, random_case
+from tests.support.generators.plans import RandomPlacements, RandomRoutings
+from tests.support.generators.queries import QueryLimits
+from tests.support.oracles.answers import answers_of_table
+from tests.support.spark_runs import FileStreams, SparkBatchOracle
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

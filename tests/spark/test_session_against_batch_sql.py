@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dovetail import Session
-from dovetail.testing.asserts import assert_same_answers
-from dovetail.testing.cases import EngineCase, QueryCase, keep_rows_in_time
-from dovetail.testing.generators import THETAS, CaseLimits, nothing_late, random_case
-from dovetail.testing.oracle import DuckDbOracle, answers_of_table
-from dovetail.testing.random_queries import QueryLimits
-from dovetail.testing.spark_runs import FileStreams, SparkBatchOracle, with_row_ids
+from tests.support.asserts import assert_same_answers
+from tests.support.cases import EngineCase, QueryCase, keep_rows_in_time
+from tests.support.generators.cases import THETAS, CaseLimits, nothing_late, random_case
+from tests.support.generators.queries import QueryLimits
+from tests.support.oracles.answers import DuckDbOracle, answers_of_table
+from tests.support.spark_runs import FileStreams, SparkBatchOracle, with_row_ids
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dovetail import Session
-from dovetail.engine.delivery_marks import DeliveryMarks
+from dovetail.engine.delivery.marks import DeliveryMarks
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from dovetail.cli.errors import show_errors
+from dovetail.core.errors import DovetailError
 
 SUITES_TEXT = (
     "single, queries, window, multiway, smallest, ilp, adaptive, tpch-multi, materialize, adhoc, skew, theta, "
@@ -34,8 +35,16 @@ def bench(  # noqa: PLR0913, PLR0917 - an argument is an option of the command
 ) -> None:
     """Measure Dovetail against Spark's own stream-stream joins and DuckDB, on the same data, with equal answers."""
     # Imported here, so that `dovetail --help` does not wait for Spark's modules.
-    from dovetail.bench.options import BenchOptions  # noqa: PLC0415
-    from dovetail.bench.run import run_suite, write_plot  # noqa: PLC0415
+    try:
+        from benchmarks.options import BenchOptions  # noqa: PLC0415
+        from benchmarks.run import run_suite, write_plot  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "benchmarks":
+            raise
+        raise DovetailError(
+            "the benchmarks are not part of the installed package",
+            hint="clone Dovetail's repository, run `make setup` there, then `.venv/bin/dovetail bench SUITE`",
+        ) from None
 
     options = BenchOptions(
         rows=rows,

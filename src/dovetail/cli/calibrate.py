@@ -15,7 +15,7 @@ from dovetail.cli.errors import show_errors
 from dovetail.core.errors import StoreError
 
 if TYPE_CHECKING:
-    from dovetail.engine.calibrate import Calibration, ShapeFit
+    from dovetail.engine.calibrate.calibrate import Calibration, ShapeFit
 
 TEXT_BY_UNIT = {
     "probed": "a row probes a node",
@@ -41,8 +41,8 @@ def calibrate(
 ) -> None:
     """Measure what elementary work costs on this machine; the planner uses the figures from then on."""
     # Imported here, so that `dovetail --help` does not wait for the kernels.
-    from dovetail.engine.calibrate import calibrate as measure  # noqa: PLC0415
-    from dovetail.engine.unit_cost_cache import save_unit_costs  # noqa: PLC0415
+    from dovetail.engine.calibrate.calibrate import calibrate as measure  # noqa: PLC0415
+    from dovetail.engine.calibrate.unit_cost_cache import save_unit_costs  # noqa: PLC0415
 
     if json_file is not None:
         # Before the run, so that a path that cannot be written does not cost the measurement.

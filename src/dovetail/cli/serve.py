@@ -19,7 +19,7 @@ def serve(
 ) -> None:
     """Serve continuous queries over HTTP until SIGTERM or Ctrl-C; then finish the batch and end."""
     # Imported here, so that `dovetail --help` does not wait for Spark's modules.
-    from dovetail.service.config import load_config  # noqa: PLC0415
+    from dovetail.service.config.config import load_config  # noqa: PLC0415
 
     console = Console(soft_wrap=True, highlight=False, markup=False)
     loaded = load_config(config)
@@ -27,7 +27,7 @@ def serve(
         console.print(f"{config}: {len(loaded.streams)} streams, {len(loaded.queries)} queries, nothing wrong")
         return
     from dovetail.runtime.spark.local_session import end_local_spark  # noqa: PLC0415
-    from dovetail.service.open_spark import open_spark  # noqa: PLC0415
+    from dovetail.service.config.open_spark import open_spark  # noqa: PLC0415
     from dovetail.service.serve import StopSignal  # noqa: PLC0415
     from dovetail.service.serve import serve as run  # noqa: PLC0415
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from dovetail.cli.errors import show_errors
-from dovetail.service.tokens import Role, TokenFile
+from dovetail.service.access.tokens import Role, TokenFile
 
 token = typer.Typer(name="token", help="Create, list and revoke the tokens of a service.", no_args_is_help=True)
 Config = Annotated[Path, typer.Option("--config", help="The service's configuration.")]
@@ -48,6 +48,6 @@ def revoke(name: Name, config: Config = _CONFIG) -> None:
 
 def _tokens(config: Path) -> TokenFile:
     # Imported here, so that `dovetail --help` does not wait for the SQL parser.
-    from dovetail.service.config import load_config  # noqa: PLC0415
+    from dovetail.service.config.config import load_config  # noqa: PLC0415
 
     return TokenFile(load_config(config).service_options.tokens_file)

@@ -10,10 +10,10 @@ from pathlib import Path
 from dovetail import Session
 from dovetail.client.connection import Connection, offered_connection
 from dovetail.core.errors import ServiceError
+from dovetail.service.access.tokens import Role, TokenFile
 from dovetail.service.app import make_app
-from dovetail.service.options import ServiceOptions
+from dovetail.service.config.options import ServiceOptions
 from dovetail.service.server import Server
-from dovetail.service.tokens import Role, TokenFile
 
 
 @contextmanager

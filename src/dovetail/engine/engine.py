@@ -17,37 +17,37 @@ from typing import Any
 
 from dovetail.core.clock import Clock, system_clock
 from dovetail.core.errors import DovetailError, QueryError, SessionError, StreamError
-from dovetail.engine.admission import Admission
-from dovetail.engine.adoption import Adoption
-from dovetail.engine.backfill import BackfillStatus
-from dovetail.engine.changelog import Action
-from dovetail.engine.check_layout import check_checkpoint
-from dovetail.engine.choose_samples import choose_samples
-from dovetail.engine.commit_news import CommitNews, Listener, Listeners
-from dovetail.engine.control_plane import CompileText, ControlPlane
-from dovetail.engine.describe_placement import placement_entry
-from dovetail.engine.elastic_units import ElasticUnits
-from dovetail.engine.fill_intermediates import FillPolicy
-from dovetail.engine.finish_batch import finish_batch
-from dovetail.engine.idle_streams import IdleWatch
-from dovetail.engine.make_task import make_task
-from dovetail.engine.observe_batch import Batch
+from dovetail.engine.admission.admission import Admission
+from dovetail.engine.admission.query_estimate import QueryEstimate
+from dovetail.engine.admission.query_limits import HeldTo
+from dovetail.engine.admission.storage_limit import StorageLimit
+from dovetail.engine.backfill.adoption import Adoption
+from dovetail.engine.backfill.record import BackfillStatus
+from dovetail.engine.batch.choose_samples import choose_samples
+from dovetail.engine.batch.commit_news import CommitNews, Listener, Listeners
+from dovetail.engine.batch.finish_batch import finish_batch
+from dovetail.engine.batch.idle_streams import IdleWatch
+from dovetail.engine.batch.make_task import make_task
+from dovetail.engine.batch.observe_batch import Batch
+from dovetail.engine.batch.progress import make_progress, written_entry
+from dovetail.engine.batch.read_messages import read_messages
+from dovetail.engine.batch.result_index import ResultIndex
+from dovetail.engine.calibrate.unit_cost_cache import load_unit_costs
+from dovetail.engine.control.changelog import Action
+from dovetail.engine.control.check_layout import check_checkpoint
+from dovetail.engine.control.control_plane import CompileText, ControlPlane
+from dovetail.engine.control.query_options import QueryOptions
+from dovetail.engine.control.registry import QueryRecord, Registry
+from dovetail.engine.explain.describe_placement import placement_entry
 from dovetail.engine.options import EngineOptions
-from dovetail.engine.place_groups import GroupPlacer
-from dovetail.engine.plan_history import PlanChange
-from dovetail.engine.planner import Planned, Planner
-from dovetail.engine.progress import make_progress, written_entry
-from dovetail.engine.query_estimate import QueryEstimate
-from dovetail.engine.query_limits import HeldTo
-from dovetail.engine.query_options import QueryOptions
-from dovetail.engine.read_messages import read_messages
-from dovetail.engine.registry import QueryRecord, Registry
-from dovetail.engine.result_index import ResultIndex
+from dovetail.engine.planning.elastic_units import ElasticUnits
+from dovetail.engine.planning.fill_intermediates import FillPolicy
+from dovetail.engine.planning.key_group_placer import KeyGroupPlacer
+from dovetail.engine.planning.plan_history import PlanChange
+from dovetail.engine.planning.planner import Planned, Planner
 from dovetail.engine.state import EngineState, stream_text
-from dovetail.engine.storage_limit import StorageLimit
-from dovetail.engine.unit_cost_cache import load_unit_costs
-from dovetail.optimizer.decide import Decide
-from dovetail.optimizer.live_query import LiveQuery
+from dovetail.optimizer.decisions import Decide
+from dovetail.plan.live_query import LiveQuery
 from dovetail.plan.sampled_join import SampledJoin
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.query.join_query import JoinQuery
@@ -335,7 +335,7 @@ class Engine:
         return self._planner.elastic
 
     @property
-    def placer(self) -> GroupPlacer | None:
+    def placer(self) -> KeyGroupPlacer | None:
         """What places key groups, where placements follow the data."""
         return self._planner.placer
 

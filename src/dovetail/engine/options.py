@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from dovetail.core.errors import SessionError
-from dovetail.engine.scale_units import ScalingSettings
+from dovetail.engine.planning.scale_units import ScalingSettings
 from dovetail.plan.routing import HASH, RANDOM, Routing
 from dovetail.plan.shipping import Copies, Shipping
 from dovetail.query.durations import DurationError, parse_duration

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dovetail.engine.coverage import StoreHistory
-from dovetail.engine.fill import Fill
-from dovetail.engine.registry import QueryRecord, Registry
+from dovetail.engine.control.coverage import StoreHistory
+from dovetail.engine.control.registry import QueryRecord, Registry
+from dovetail.engine.planning.fill import Fill
 from dovetail.query.stream import Stream
 from dovetail.query.stream_spec import StreamSpec
 from dovetail.stats.observed import ObservedStats

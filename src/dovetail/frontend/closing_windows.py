@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dovetail.core.errors import UnsupportedSql
-from dovetail.frontend.bind_names import Scope
+from dovetail.frontend.bind.names import Scope
 from dovetail.query.aggregation import Aggregation
 from dovetail.query.closing import uppers_from
 from dovetail.query.expression import Column

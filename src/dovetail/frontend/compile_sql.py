@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from dovetail.frontend.bind_expressions import ExpressionBinder, compare_expressions
-from dovetail.frontend.bind_groups import GroupBinder, distinct_rows, is_aggregation
-from dovetail.frontend.bind_names import BoundRelation, Scope, scope_in_subquery, scope_of
-from dovetail.frontend.bind_relations import RelationBinder, select_item
+from dovetail.frontend.bind.expressions import ExpressionBinder, compare_expressions
+from dovetail.frontend.bind.groups import GroupBinder, distinct_rows, is_aggregation
+from dovetail.frontend.bind.names import BoundRelation, Scope, scope_in_subquery, scope_of
+from dovetail.frontend.bind.relations import RelationBinder, select_item
 from dovetail.frontend.closing_windows import with_closing_window
 from dovetail.frontend.outer_joins import (
     JoinForm,
@@ -23,11 +23,11 @@ from dovetail.frontend.outer_joins import (
     padded_scope,
     subquery_join,
 )
-from dovetail.frontend.parse_sql import WITHIN_KEY, parse_sql
-from dovetail.frontend.range_windows import spell_out_ranges
-from dovetail.frontend.source_text import SourceText
+from dovetail.frontend.parse.parse_sql import WITHIN_KEY, parse_sql
+from dovetail.frontend.parse.range_windows import spell_out_ranges
+from dovetail.frontend.parse.source_text import SourceText
+from dovetail.frontend.parse.unsupported import refuse, refuse_leftovers
 from dovetail.frontend.to_join_query import check_relation_count, to_join_query
-from dovetail.frontend.unsupported import refuse, refuse_leftovers
 from dovetail.query.aggregation import Aggregation
 from dovetail.query.expression import Call, Expression, conjuncts_of
 from dovetail.query.join_kind import JoinKind

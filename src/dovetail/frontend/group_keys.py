@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dovetail.frontend.bind_names import BoundRelation
+from dovetail.frontend.bind.names import BoundRelation
 from dovetail.query.aggregation import GROUP, key_column
 from dovetail.query.expression import Call, Column, Expression, Literal
 from dovetail.query.join_query import WINDOW_END, WINDOW_START

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dovetail.frontend.coerce import cast_to, common_type_of
+from dovetail.frontend.bind.coerce import cast_to, common_type_of
 from dovetail.query.expression import Expression, Literal
 from dovetail.query.types import STRING, SqlType
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from dovetail.core.errors import UnsupportedSql
-from dovetail.frontend.bind_names import Scope, VisibleColumn
-from dovetail.frontend.source_text import SourceText
-from dovetail.frontend.unsupported import HINT_BY_JOIN, refuse, refuse_leftovers, refuse_node
+from dovetail.frontend.bind.names import Scope, VisibleColumn
+from dovetail.frontend.parse.source_text import SourceText
+from dovetail.frontend.parse.unsupported import HINT_BY_JOIN, refuse, refuse_leftovers, refuse_node
 from dovetail.query.expression import TRUE, Call, Column, Expression, Literal, all_of, relations_of
 from dovetail.query.join_kind import JoinKind
 from dovetail.query.join_query import PRESENT, TimeBound

@@ -9,9 +9,9 @@ from __future__ import annotations
 from sqlglot import exp
 
 from dovetail.core.errors import UnsupportedSql
-from dovetail.frontend.aggregate_functions import AGGREGATES
-from dovetail.frontend.bind_window import window_call
-from dovetail.frontend.source_text import SourceText
+from dovetail.frontend.bind.aggregate_functions import AGGREGATES
+from dovetail.frontend.bind.window import window_call
+from dovetail.frontend.parse.source_text import SourceText
 from dovetail.query.expression import Call, Expression, walk
 
 _SYMBOLS: dict[type[exp.Expr], str] = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 from sqlglot import exp
 
 from dovetail.core.errors import SqlError
-from dovetail.frontend.source_text import SourceText
-from dovetail.frontend.unsupported import refuse
+from dovetail.frontend.parse.source_text import SourceText
+from dovetail.frontend.parse.unsupported import refuse
 from dovetail.query.types import (
     BIGINT,
     BOOLEAN,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from decimal import ROUND_FLOOR, Decimal
 from math import floor
 
-from dovetail.frontend.parse_literals import fits_integer
+from dovetail.frontend.parse.literals import fits_integer
 from dovetail.query.expression import Call, Expression, Literal
 from dovetail.query.types import BOOLEAN
 

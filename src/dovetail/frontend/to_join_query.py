@@ -10,9 +10,9 @@ from typing import TypeVar
 from sqlglot import exp
 
 from dovetail.core.errors import CrossProduct, QueryError, SqlError, UnsupportedSql
-from dovetail.frontend.bind_names import BoundRelation, Scope
+from dovetail.frontend.bind.names import BoundRelation, Scope
 from dovetail.frontend.outer_joins import JoinForm, check_decided
-from dovetail.frontend.source_text import SourceText
+from dovetail.frontend.parse.source_text import SourceText
 from dovetail.frontend.time_bounds import DAY_US, has_calendar_days, time_bounds_of
 from dovetail.query.aggregation import Aggregation
 from dovetail.query.expression import TRUE, Call, Column, Expression, all_of, conjuncts_of, relations_of

@@ -1,4 +1,4 @@
-"""What planners know of order values (`kernels/order_values.py`): which tell all, and how far they may be moved."""
+"""What planners know of order values (`kernels/match/order_values.py`): which tell all, how far they may be moved."""
 
 from __future__ import annotations
 

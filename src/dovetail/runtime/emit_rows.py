@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from dovetail.kernels.gather_rows import make_refs
-from dovetail.kernels.leg_bits import bits_of_rows, rows_of_legs
+from dovetail.kernels.match.leg_bits import bits_of_rows, rows_of_legs
 from dovetail.plan.probe_tree import ProbeTree
 from dovetail.plan.query_limits import Found
 from dovetail.runtime.batch_task import BatchTask
-from dovetail.runtime.frame import Frame
-from dovetail.runtime.probe_operator import ProbeOperator, TakeRows
+from dovetail.runtime.probe.frame import Frame
+from dovetail.runtime.probe.probe_operator import ProbeOperator, TakeRows
+from dovetail.runtime.probe.snapshot import StoreSnapshot
 from dovetail.runtime.report import TaskReport
-from dovetail.runtime.snapshot import StoreSnapshot
-from dovetail.runtime.store_operator import keeper_of
+from dovetail.runtime.source.store_operator import keeper_of
 
 
 def emit_rows(

@@ -12,28 +12,28 @@ import numpy.typing as npt
 
 from dovetail.core.errors import EvaluationError
 from dovetail.kernels.gather_rows import rows_of_refs
-from dovetail.kernels.leg_bits import bits_of_rows
+from dovetail.kernels.match.leg_bits import bits_of_rows
 from dovetail.plan.fill import ChunkPart
 from dovetail.plan.probe_tree import Emit, ProbeNode, ProbeTree
 from dovetail.runtime.answer_files import AnswerFiles
 from dovetail.runtime.batch_task import BatchTask, MergeTask
-from dovetail.runtime.decide_operator import DecideOperator
 from dovetail.runtime.emit_rows import emit_rows
-from dovetail.runtime.fold_operator import FoldOperator
-from dovetail.runtime.frame import Frame
-from dovetail.runtime.group_folder import GroupFolder
-from dovetail.runtime.group_operator import GroupStage
-from dovetail.runtime.group_store import merge_groups
-from dovetail.runtime.merge_operator import run_merge
+from dovetail.runtime.factorized.factorized_operator import FactorizedOperator
+from dovetail.runtime.groups.folder import GroupFolder
+from dovetail.runtime.groups.group_operator import GroupStage
+from dovetail.runtime.groups.store import merge_groups
 from dovetail.runtime.message import Kind, Message
-from dovetail.runtime.partial import OutgoingPartials, Partial, receive_partials
-from dovetail.runtime.probe_operator import ProbeOperator
+from dovetail.runtime.probe.frame import Frame
+from dovetail.runtime.probe.lone_row_operator import LoneRowOperator
+from dovetail.runtime.probe.partial import OutgoingPartials, Partial, receive_partials
+from dovetail.runtime.probe.probe_operator import ProbeOperator
+from dovetail.runtime.probe.route_entries import Part
+from dovetail.runtime.probe.snapshot import StoreSnapshot, forget_buckets
 from dovetail.runtime.report import STATISTICS, MergedBuckets, TaskReport, UnitWork
 from dovetail.runtime.result_sink import ResultSink
-from dovetail.runtime.route_entries import Part
-from dovetail.runtime.sample_joins import sample_joins
-from dovetail.runtime.snapshot import StoreSnapshot, forget_buckets
-from dovetail.runtime.store_writer import PIECES_PER_SPLIT
+from dovetail.runtime.source.merge_operator import run_merge
+from dovetail.runtime.source.sample_joins import sample_joins
+from dovetail.runtime.source.store_writer import PIECES_PER_SPLIT
 from dovetail.runtime.watermarks import watermarks_after
 from dovetail.store.bucket_file import BucketMeta, by_store
 
@@ -100,7 +100,7 @@ class _Hop:
         self._table_by_id = {table.id: table for group in task.plan.groups for table in group.tables}
         self._group_ids = {group.id for group in task.plan.groups}
         self.groups = GroupStage(task, partition, first_split, self.report, self._answers)
-        fold = FoldOperator(task, self._snapshots, self._folder, self.report, self.work)
+        fold = FactorizedOperator(task, self._snapshots, self._folder, self.report, self.work)
         self._probe = ProbeOperator(
             task, self._snapshots, self._take, self.report, self.work, self._outgoing.add, fold=fold
         )
@@ -154,7 +154,7 @@ class _Hop:
         plan = self._task.plan
         if plan.lone_rows or plan.matched_rows:
             watermarks = watermarks_after(self._task, times)
-            DecideOperator(self._task, self._snapshots, self._take, self.report, self.work, watermarks).decide()
+            LoneRowOperator(self._task, self._snapshots, self._take, self.report, self.work, watermarks).decide()
 
     def merge(self) -> None:
         for merge in self._task.merges:

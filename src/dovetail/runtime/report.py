@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dovetail.kernels.select_rows import SelectionWords, spread_rows
-from dovetail.kernels.summarize_codes import count_by_group, heavy_codes, smallest_codes, smallest_spread_codes
+from dovetail.kernels.match.summarize_codes import count_by_group, heavy_codes, smallest_codes, smallest_spread_codes
+from dovetail.kernels.select.select_rows import SelectionWords, spread_rows
 from dovetail.plan.query_limits import BatchLimits, Found
 from dovetail.plan.store_plan import IndexPlan, StorePlan
 from dovetail.stats.key_sketch import SKETCH_CODES

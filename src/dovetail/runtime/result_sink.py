@@ -12,16 +12,16 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from dovetail.core.errors import EvaluationError
-from dovetail.kernels.evaluate import evaluate
+from dovetail.kernels.evaluate.evaluate import evaluate
 from dovetail.plan.fill import filled_by
 from dovetail.plan.probe_tree import Emit
 from dovetail.query.output_names import unique_names
 from dovetail.runtime.answer_files import AnswerFiles
 from dovetail.runtime.batch_task import BatchTask
-from dovetail.runtime.frame import Frame, FrameValues, concat_frames
+from dovetail.runtime.probe.frame import Frame, FrameValues, concat_frames
+from dovetail.runtime.probe.snapshot import StoreSnapshot
 from dovetail.runtime.report import TaskReport
-from dovetail.runtime.snapshot import StoreSnapshot
-from dovetail.runtime.store_writer import StoreWriter
+from dovetail.runtime.source.store_writer import StoreWriter
 from dovetail.store.bucket_file import BucketMeta, times_of
 
 MAX_WAITING_ROWS = 1_000_000

@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 
 from dovetail import __version__
-from dovetail.service.gate import Gate
-from dovetail.service.http_errors import JsonAnswer, add_error_handlers
-from dovetail.service.options import ServiceOptions
+from dovetail.service.access.gate import Gate
+from dovetail.service.access.http_errors import JsonAnswer, add_error_handlers
+from dovetail.service.config.options import ServiceOptions
 from dovetail.service.routes import answers, queries, statements, streams, system
 from dovetail.service.served_session import ServedSession
 from dovetail.service.service import Service

@@ -14,9 +14,9 @@ from prometheus_client import Counter as PrometheusCounter
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from dovetail.engine.commit_news import CommitNews
+from dovetail.engine.batch.commit_news import CommitNews
+from dovetail.engine.control.registry import QueryState
 from dovetail.engine.engine import Engine
-from dovetail.engine.registry import QueryState
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _REQUEST_SECONDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)

@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dovetail.core.errors import UnknownQuery
-from dovetail.engine.changelog import Action
-from dovetail.engine.query_options import SINK
-from dovetail.engine.registry import QueryRecord, QueryState
-from dovetail.service.options import ServiceOptions
-from dovetail.service.owners import Owners
-from dovetail.service.rate_limit import RateLimit
-from dovetail.service.refusals import RoleTooLow, TooLarge, TooMany
+from dovetail.engine.control.changelog import Action
+from dovetail.engine.control.query_options import SINK
+from dovetail.engine.control.registry import QueryRecord, QueryState
+from dovetail.service.access.owners import Owners
+from dovetail.service.access.rate_limit import RateLimit
+from dovetail.service.access.refusals import RoleTooLow, TooLarge, TooMany
+from dovetail.service.access.tokens import Caller, Role
+from dovetail.service.config.options import ServiceOptions
 from dovetail.service.served_session import ServedSession
-from dovetail.service.tokens import Caller, Role
 
 RESULTS_LIMIT = "max_results_per_batch"
 _RETRY_WHEN_FULL_S = 60.0

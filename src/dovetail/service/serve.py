@@ -11,11 +11,11 @@ from types import FrameType
 from pyspark.sql import SparkSession
 
 from dovetail.api import Session
+from dovetail.service.access.first_token import ensure_first_token
+from dovetail.service.access.tokens import TokenFile
 from dovetail.service.app import make_app
-from dovetail.service.config import ServiceConfig
-from dovetail.service.first_token import ensure_first_token
+from dovetail.service.config.config import ServiceConfig
 from dovetail.service.server import Server
-from dovetail.service.tokens import TokenFile
 
 Say = Callable[[str], None]
 _LOOK_EVERY_S = 0.5

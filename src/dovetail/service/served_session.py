@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from dovetail.engine.delivery import Delivery
+from dovetail.engine.delivery.delivery import Delivery
 from dovetail.engine.engine import Engine
 from dovetail.query.stream_spec import StreamSpec
 

@@ -10,7 +10,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from dovetail.core.errors import ServiceError
-from dovetail.service.options import ServiceOptions
+from dovetail.service.config.options import ServiceOptions
 from dovetail.service.service import STOPPING, Service
 
 _START_TIMEOUT_S = 30.0

@@ -9,19 +9,19 @@ from dataclasses import dataclass
 
 from starlette.concurrency import run_in_threadpool
 
+from dovetail.engine.control.registry import QueryRecord
 from dovetail.engine.engine import Engine
-from dovetail.engine.registry import QueryRecord
-from dovetail.service.audit import AuditLog
-from dovetail.service.commit_feed import CommitFeed
-from dovetail.service.event_slots import EventSlots
+from dovetail.service.access.audit import AuditLog
+from dovetail.service.access.owners import Owners
+from dovetail.service.access.refusals import Unavailable
+from dovetail.service.access.tokens import TokenFile
+from dovetail.service.answers.commit_feed import CommitFeed
+from dovetail.service.answers.event_slots import EventSlots
+from dovetail.service.config.options import ServiceOptions
 from dovetail.service.metrics import Metrics
-from dovetail.service.options import ServiceOptions
-from dovetail.service.owners import Owners
 from dovetail.service.query_desk import QueryDesk
-from dovetail.service.refusals import Unavailable
 from dovetail.service.schemas import QueryView
 from dovetail.service.served_session import ServedSession
-from dovetail.service.tokens import TokenFile
 from dovetail.service.views import query_view
 
 RUNNING, STOPPING, FAILED = "running", "stopping", "failed"

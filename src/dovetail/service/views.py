@@ -7,19 +7,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from dovetail.engine.delivery import Delivery
+from dovetail.engine.control.query_options import QueryOptions
+from dovetail.engine.control.registry import QueryRecord
+from dovetail.engine.delivery.delivery import Delivery
 from dovetail.engine.engine import Engine
-from dovetail.engine.query_options import QueryOptions
-from dovetail.engine.registry import QueryRecord
-from dovetail.optimizer.derive_stores import growing_streams
-from dovetail.optimizer.live_query import LiveQuery
+from dovetail.optimizer.passes.derive_stores import growing_streams
+from dovetail.plan.live_query import LiveQuery
 from dovetail.query.answer_columns import answer_columns
 from dovetail.query.growing_groups import growing_groups
 from dovetail.query.hide_secrets import hide_secrets
 from dovetail.query.join_query import JoinQuery, OutputColumn
 from dovetail.query.output_names import unique_names
 from dovetail.query.stream import Stream
-from dovetail.service.owners import Owners
+from dovetail.service.access.owners import Owners
 from dovetail.service.schemas import (
     BackfillView,
     ColumnView,

@@ -12,7 +12,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dovetail.core.clock import Clock, system_clock
-from dovetail.service.audit import AuditLog
+from dovetail.service.access.audit import AuditLog
 from dovetail.service.metrics import Metrics
 
 REQUEST_ID = "X-Request-Id"

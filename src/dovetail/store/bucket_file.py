@@ -30,7 +30,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dovetail.core.errors import BucketCorrupt, BucketMissing
-from dovetail.kernels.match_pairs import NULL_TIME
+from dovetail.kernels.match.match_pairs import NULL_TIME
 
 U64 = npt.NDArray[np.uint64]
 U32 = npt.NDArray[np.uint32]

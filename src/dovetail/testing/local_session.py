@@ -10,27 +10,27 @@ import pyarrow as pa
 
 from dovetail.core.clock import Clock, system_clock
 from dovetail.core.errors import SessionError
-from dovetail.engine.backfill import BackfillStatus
-from dovetail.engine.backfills import Backfills
+from dovetail.engine.backfill.backfills import Backfills
+from dovetail.engine.backfill.record import BackfillStatus
+from dovetail.engine.control.execute_statement import StatementRunner
+from dovetail.engine.control.query_options import query_options
+from dovetail.engine.control.registry import QueryRecord
+from dovetail.engine.control.statement_result import StatementKind, StatementResult
 from dovetail.engine.engine import Engine
-from dovetail.engine.execute_statement import StatementRunner
-from dovetail.engine.fill_intermediates import FillPolicy
 from dovetail.engine.options import make_options
-from dovetail.engine.query_options import query_options
-from dovetail.engine.registry import QueryRecord
-from dovetail.engine.statement_result import StatementKind, StatementResult
-from dovetail.frontend.statement import CreateStream
+from dovetail.engine.planning.fill_intermediates import FillPolicy
+from dovetail.frontend.parse.statement import CreateStream
 from dovetail.kernels.arrow_types import sql_type_of
-from dovetail.optimizer.decide import Decide
+from dovetail.optimizer.decisions import Decide
 from dovetail.query.durations import parse_duration
 from dovetail.query.stream import Stream
 from dovetail.runtime.local.run_local import run_local
-from dovetail.runtime.snapshot import forget_buckets
+from dovetail.runtime.probe.snapshot import forget_buckets
 from dovetail.stats.unit_costs import DEFAULT_UNIT_COSTS
 from dovetail.store.read_answers import current_answers
 from dovetail.store.vacuum import VacuumReport, vacuum
-from dovetail.testing.faults import Faults
-from dovetail.testing.local_history import LocalHistory
+from tests.support.faults.faults import Faults
+from tests.support.local_history import LocalHistory
 
 
 class LocalQuery:

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from benchmarks.paper_costs.clash import PapersCost, PapersStatistics
 from dovetail.optimizer.joint.flow import Flow, build_flow
 from dovetail.optimizer.joint.greedy import choose_greedily
 from dovetail.optimizer.joint.ilp import useful_partitionings
 from dovetail.optimizer.joint.ilp_model import IlpModel
 from dovetail.optimizer.joint.ledger import Ledger
-from dovetail.optimizer.joint.papers_cost import PapersCost, PapersStatistics
 from dovetail.optimizer.joint.plan import JointPlan, ProbePath, QueryPaths, Step
 from dovetail.optimizer.joint.problem import Attribute, Problem, SubJoin, equality, query_graph
 from dovetail.optimizer.joint.solve import solve

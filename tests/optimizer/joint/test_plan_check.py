@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
+from benchmarks.paper_costs.clash import PapersCost, PapersStatistics
 from dovetail.core.errors import QueryError
-from dovetail.optimizer.joint.papers_cost import PapersCost, PapersStatistics
 from dovetail.optimizer.joint.plan import InvalidPlan, JointPlan
 from dovetail.optimizer.joint.problem import (
     Attribute,

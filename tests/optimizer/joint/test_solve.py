@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from dovetail.bench.random_queries import random_problem
+from benchmarks.data.random_queries import random_problem
 from dovetail.core.errors import QueryError
 from dovetail.optimizer.joint.flow import build_flow
 from dovetail.optimizer.joint.greedy import choose_greedily
@@ -20,7 +20,7 @@ from dovetail.optimizer.joint.problem import Problem
 from dovetail.optimizer.joint.solve import solve
 
 PRINT_PLAN = """
-from dovetail.bench.random_queries import random_problem
+from benchmarks.data.random_queries import random_problem
 from dovetail.optimizer.joint.solve import solve
 print(solve(random_problem(10, 12, 3, 5, 3), 60.0).plan.text_tree())
 """

@@ -11,7 +11,7 @@ from dovetail.optimizer.joint.flow import build_flow
 from dovetail.optimizer.joint.greedy import choose_greedily
 from dovetail.optimizer.joint.local_search import LocalSearch
 from dovetail.optimizer.joint.solve import solve
-from dovetail.testing.joint_oracle import least_cost, small_problem
+from tests.support.oracles.joint import least_cost, small_problem
 
 PROBLEMS_PER_TEST = 25
 

@@ -12,7 +12,7 @@ from dovetail.optimizer.placement.cost import cost
 from dovetail.optimizer.placement.hypergraph import build_hypergraph
 from dovetail.optimizer.placement.mip import solve_mip
 from dovetail.optimizer.placement.problem import Cell, PartitionByGroup, PlacedStream, PlacementCosts, PlacementProblem
-from dovetail.testing.placement_oracle import best_placement
+from tests.support.oracles.placement import best_placement
 
 EVEN_COSTS = PlacementCosts(ship_s=1.0, process_s=1.0)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dovetail.bench.random_placements import random_placement_problem
+from benchmarks.partition.random_placements import random_placement_problem
 from dovetail.optimizer.placement.class_groups import lay_over, nodes_by_class, pair_up
 from dovetail.optimizer.placement.hypergraph import ABSENT, Hypergraph, Ints, build_hypergraph
 from dovetail.optimizer.placement.merge_groups import merge_similar

@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from dovetail.bench.random_placements import random_placement_problem
+from benchmarks.partition.random_placements import random_placement_problem
 from dovetail.core.errors import QueryError
 from dovetail.optimizer.placement.bound import bound_by_eigenvalues, plain_bound
 from dovetail.optimizer.placement.cost import cost
@@ -16,7 +16,7 @@ from dovetail.optimizer.placement.hypergraph import build_hypergraph
 from dovetail.optimizer.placement.problem import PlacedStream, PlacementCosts, PlacementProblem
 from dovetail.optimizer.placement.settings import HEURISTICS, Heuristic, Settings
 from dovetail.optimizer.placement.solve import prove, solve_placement
-from dovetail.testing.placement_oracle import best_placement, random_placement, random_small_problem
+from tests.support.oracles.placement import best_placement, random_placement, random_small_problem
 
 CASES = int(os.environ.get("DOVETAIL_CASES", "600")) // 5
 BLOCKS = 8

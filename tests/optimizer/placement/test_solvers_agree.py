@@ -9,7 +9,7 @@ import pytest
 from dovetail.optimizer.placement.cost import cost
 from dovetail.optimizer.placement.hypergraph import build_hypergraph
 from dovetail.optimizer.placement.mip import solve_mip
-from dovetail.testing.placement_oracle import best_placement, random_placement, random_small_problem
+from tests.support.oracles.placement import best_placement, random_placement, random_small_problem
 
 SEEDS = range(int(os.environ.get("DOVETAIL_CASES", "600")) // 3)
 

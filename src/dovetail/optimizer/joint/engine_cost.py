@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from dovetail.core.errors import QueryError
 from dovetail.optimizer.joint.plan import Step
 from dovetail.optimizer.joint.problem import Predicate, SubJoin
-from dovetail.optimizer.match_of_all import match_of_all
+from dovetail.optimizer.pricing.match_of_all import match_of_all
 from dovetail.stats.unit_costs import UnitCosts
 
 ASSUMED_BUCKETS = 4.0

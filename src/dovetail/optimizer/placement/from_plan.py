@@ -16,9 +16,9 @@ from functools import cached_property
 
 import numpy as np
 
-from dovetail.optimizer.estimate_work import work_by_index
 from dovetail.optimizer.placement.problem import PlacementCosts
 from dovetail.optimizer.placement.sampled_problem import SampledProblem, SampledStream
+from dovetail.optimizer.pricing.estimate_work import work_by_index
 from dovetail.plan.key_classes import key_classes
 from dovetail.plan.placement import UseName, use_of
 from dovetail.plan.shared_plan import SharedPlan

@@ -10,8 +10,8 @@ import pyarrow as pa
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.hop_operator import run_hop
 from dovetail.runtime.message import Message
-from dovetail.runtime.source_operator import StreamRows, run_source
-from dovetail.runtime.store_operator import run_store
+from dovetail.runtime.source.source_operator import StreamRows, run_source
+from dovetail.runtime.source.store_operator import run_store
 
 RunTask = Callable[[Callable[[], Iterator[Message]]], list[Message]]
 """Runs one task; tests retry it here."""

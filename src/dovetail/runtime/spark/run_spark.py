@@ -21,10 +21,10 @@ from dovetail.runtime.hop_operator import run_hop
 from dovetail.runtime.local.run_local import run_stages
 from dovetail.runtime.message import Kind, Message
 from dovetail.runtime.report import TaskReport
-from dovetail.runtime.source_operator import run_source
+from dovetail.runtime.source.source_operator import run_source
+from dovetail.runtime.source.store_operator import run_store
 from dovetail.runtime.spark.pack_columns import Packing
 from dovetail.runtime.spark.shuffle_metrics import ShuffleMetrics
-from dovetail.runtime.store_operator import run_store
 
 MESSAGE_SCHEMA = StructType(
     [

@@ -9,14 +9,14 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 
-from dovetail.engine.registry import QueryRecord
+from dovetail.engine.control.registry import QueryRecord
 from dovetail.query.answer_columns import answer_columns
-from dovetail.service.answers import AnswerReader, Cursor, Page
-from dovetail.service.event_slots import EventAnswer
-from dovetail.service.events import EventPace, query_events, service_events
-from dovetail.service.http_errors import JsonAnswer
-from dovetail.service.json_rows import json_rows
-from dovetail.service.refusals import BadRequest, NotAcceptable
+from dovetail.service.access.http_errors import JsonAnswer
+from dovetail.service.access.refusals import BadRequest, NotAcceptable
+from dovetail.service.answers.event_slots import EventAnswer
+from dovetail.service.answers.events import EventPace, query_events, service_events
+from dovetail.service.answers.json_rows import json_rows
+from dovetail.service.answers.pages import AnswerReader, Cursor, Page
 from dovetail.service.routes.common import SCHEME, Reader, Served, answers_as, errors
 from dovetail.service.schemas import ResultPage
 from dovetail.service.service import Service

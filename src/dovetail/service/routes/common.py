@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal
 from fastapi import Depends, Header, Query, Request, Response, Security
 from fastapi.security import HTTPBearer
 
-from dovetail.service.refusals import RoleTooLow
+from dovetail.service.access.refusals import RoleTooLow
+from dovetail.service.access.tokens import Caller, Role
 from dovetail.service.schemas import ErrorView, QueryView
 from dovetail.service.service import Service
-from dovetail.service.tokens import Caller, Role
 
 SCHEME = Security(HTTPBearer(auto_error=False, description="`dovetail token create` makes one"))
 """For the OpenAPI page: the gate has checked the token before."""

@@ -8,9 +8,9 @@ from fastapi import APIRouter, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import PlainTextResponse
 
-from dovetail.engine.explain import explain_query
-from dovetail.engine.registry import QueryState
-from dovetail.service.http_errors import JsonAnswer
+from dovetail.engine.control.registry import QueryState
+from dovetail.engine.explain.explain import explain_query
+from dovetail.service.access.http_errors import JsonAnswer
 from dovetail.service.query_desk import QueryDraft
 from dovetail.service.routes.common import (
     SCHEME,

@@ -5,19 +5,19 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from dovetail.engine.execute_statement import StatementRunner
-from dovetail.engine.query_options import QueryOptions
-from dovetail.engine.registry import QueryRecord, QueryState
-from dovetail.engine.statement_result import StatementKind
-from dovetail.engine.statement_result import StatementResult as Executed
-from dovetail.frontend.parse_statement import parse_statement
-from dovetail.frontend.statement import AlterQuery, CreateQuery, CreateStream, DropQuery, Statement
+from dovetail.engine.control.execute_statement import StatementRunner
+from dovetail.engine.control.query_options import QueryOptions
+from dovetail.engine.control.registry import QueryRecord, QueryState
+from dovetail.engine.control.statement_result import StatementKind
+from dovetail.engine.control.statement_result import StatementResult as Executed
+from dovetail.frontend.parse.parse_statement import parse_statement
+from dovetail.frontend.parse.statement import AlterQuery, CreateQuery, CreateStream, DropQuery, Statement
 from dovetail.query.stream_spec import stream_spec
+from dovetail.service.access.tokens import Caller, Role
 from dovetail.service.query_desk import QueryDraft, request_of
 from dovetail.service.routes.common import SCHEME, Key, Reader, Served, Wait, begin_change, errors, note_query
 from dovetail.service.schemas import StatementResult, StatementText
 from dovetail.service.service import Service
-from dovetail.service.tokens import Caller, Role
 from dovetail.service.views import stream_view
 
 routes = APIRouter(prefix="/v1", tags=["statements"], dependencies=[SCHEME])

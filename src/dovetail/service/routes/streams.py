@@ -8,8 +8,8 @@ from starlette.concurrency import run_in_threadpool
 from dovetail.core.errors import StreamError
 from dovetail.query.stream_spec import StreamSpec, stream_spec
 from dovetail.query.types import SqlType, parse_column_type
+from dovetail.service.access.refusals import UnknownStream
 from dovetail.service.query_desk import request_of
-from dovetail.service.refusals import UnknownStream
 from dovetail.service.routes.common import SCHEME, Admin, Key, Reader, Served, errors
 from dovetail.service.schemas import NewStream, StreamList, StreamView
 from dovetail.service.views import stream_view

@@ -8,8 +8,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import PlainTextResponse
 
 from dovetail import __version__
-from dovetail.engine.explain import explain_plan
-from dovetail.service.http_errors import JsonAnswer
+from dovetail.engine.explain.explain import explain_plan
+from dovetail.service.access.http_errors import JsonAnswer
 from dovetail.service.routes.common import SCHEME, Form, Reader, Served, answers_as, errors
 from dovetail.service.schemas import (
     CallerView,

@@ -1,0 +1,1 @@
+"""Queries that come and go: the scenario of suite `adhoc`."""

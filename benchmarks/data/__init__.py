@@ -1,0 +1,1 @@
+"""Generated streams and query sets."""

@@ -1,0 +1,1 @@
+"""A load that rises and falls, for suite `elastic`."""

@@ -1,0 +1,77 @@
+"""Batches through the engine and the runtime's operators in this process: what plans cost, without Spark's share."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from benchmarks.options import BenchError
+from dovetail.engine.engine import Engine
+from dovetail.engine.options import make_options
+from dovetail.kernels.arrow_types import sql_type_of
+from dovetail.optimizer.decisions import Decide
+from dovetail.query.stream import Stream
+from dovetail.runtime.local.run_local import run_local
+
+FIRST_SHIPPED = 2
+"""A row that arrives meets its first store as hop 1; what hop 2 and later ones probe with came from another hop."""
+
+
+@dataclass
+class LocalRun:
+    """`rows_shipped` went from one hop to the next; `rows_stored` are in all stores at the end.
+
+    `seconds` are those of batches without `planning_seconds`: a session plans in the background.
+    """
+
+    seconds: float = 0.0
+    planning_seconds: float = 0.0
+    rows_shipped: int = 0
+    rows_probed: int = 0
+    rows_stored: int = 0
+    state_bytes: int = 0
+    result_files: list[Path] = field(default_factory=list)
+
+
+def run_locally(
+    folder: Path,
+    schema_by_stream: Mapping[str, pa.Schema],
+    batches: Iterable[Mapping[str, pa.Table]],
+    sql: str,
+    options: Mapping[str, Any],
+    decide: Decide | None = None,
+) -> LocalRun:
+    """One query over streams without event time; the clock runs while batches do, not while they are read."""
+    engine = Engine(folder, make_options(**options), decide=decide)
+    try:
+        for stream, schema in schema_by_stream.items():
+            engine.create_stream(Stream(stream, tuple((column.name, sql_type_of(column.type)) for column in schema)))
+        query = engine.create_query(sql, "q")
+        run = LocalRun()
+        for tables in batches:
+            began = time.perf_counter()
+            engine.run_batch(engine.committed_batch + 1, lambda task, tables=tables: run_local(task, tables))  # type: ignore[misc]
+            progress = engine.progress or {}
+            planning_s = progress["durationMs"]["plan"] / 1000
+            run.planning_seconds += planning_s
+            run.seconds += time.perf_counter() - began - planning_s
+            _add(run, progress)
+        record = engine.record(query.id)
+        if record.error:
+            raise BenchError(f"the query failed: {record.error}")
+        run.result_files = [folder / file.path for file in engine.results(query.id)]
+    finally:
+        engine.close()
+    return run
+
+
+def _add(run: LocalRun, progress: Mapping[str, Any]) -> None:
+    run.rows_shipped += sum(hop["probeRows"] for hop in progress["hops"] if hop["hop"] >= FIRST_SHIPPED)
+    run.rows_probed += sum(hop["probeRows"] for hop in progress["hops"])
+    run.rows_stored = sum(store["numRows"] for store in progress["stores"])
+    run.state_bytes = sum(store["numBytes"] for store in progress["stores"])

@@ -1,0 +1,1 @@
+"""Cost formulas of the papers, literally, to compare with."""

@@ -1,0 +1,1 @@
+"""One suite a file: what it runs and which figures it gives."""

@@ -1,0 +1,1 @@
+"""TPC-H tables as streams, and queries over them."""

@@ -1,1 +1,0 @@
-"""Benchmarks: `dovetail bench SUITE`. See `run.py` for the entry point and `workloads.py` for the data."""

@@ -1,0 +1,1 @@
+"""What a query would take, and who takes too much: estimates and limits."""

@@ -1,0 +1,136 @@
+"""One query over the past: an engine of its own, which runs the rows of old batches again and keeps what is missing.
+
+Its checkpoint lies inside the session's. Its batch numbers are the session's: to commit batch j says that everything
+up to j was run, several old batches at once or one by one. So it goes on after a crash where its last commit left it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from dovetail.core.errors import HistoryError
+from dovetail.engine.backfill.history import Arrivals, History
+from dovetail.engine.backfill.record import MissingResults, with_batch_column
+from dovetail.engine.control.query_options import QueryOptions
+from dovetail.engine.control.registry import QueryState
+from dovetail.engine.engine import Engine
+from dovetail.engine.options import BICLIQUE, EVEN, INELASTIC, REFERENCES, EngineOptions
+from dovetail.engine.state import NO_BATCH
+from dovetail.plan.shipping import Copies
+from dovetail.query.stream import Stream
+from dovetail.store.commit import OnStep
+from dovetail.store.layout import backfill_dir, state_file
+from dovetail.store.manifest import Arrival, PastBatch, read_manifest, read_manifests
+
+
+class HistoryRun:
+    """Not thread-safe but for `committed`, the batches it has committed, with their answers; it only grows."""
+
+    def __init__(
+        self, session: Engine, missing: MissingResults, history: History, arrivals: Arrivals, on_step: OnStep
+    ) -> None:
+        self._missing = missing
+        self._history = history
+        self._arrivals = arrivals
+        self._engine = Engine(
+            session.root / backfill_dir(missing.live.id),
+            _modest(session.options),
+            on_step=on_step,
+            units=session.unit_costs,
+            # SQL text knows nothing of the column that tells the batch, or SELECT * would show it.
+            compile_text=lambda _: missing.query(),
+        )
+        try:
+            self._query = self._register(session.streams, session.committed_batch)
+            self._check_alive()
+            self.committed = [(each.batch, each.results) for each in read_manifests(self._engine.root)]
+        except BaseException:
+            self._engine.close()
+            raise
+
+    @property
+    def committed_batch(self) -> int:
+        return self.committed[-1][0] if self.committed else NO_BATCH
+
+    @property
+    def root(self) -> Path:
+        return self._engine.root
+
+    def is_complete(self, done_batch: int, under_way: PastBatch) -> bool:
+        """Whether no result is missing once `done_batch` is done, which is older than the batch under way."""
+        following = done_batch + 1
+        return not self._is_wanted(following, under_way.arrival if following == under_way.batch else None)
+
+    def advance(self, limit: int, newest_batch: int) -> int:
+        """Run up to `limit` old batches as one, none newer than `newest_batch`; how many these were."""
+        first = self.committed_batch + 1
+        batches = []
+        for batch in range(first, min(first + limit, newest_batch + 1)):
+            if not self._is_wanted(batch):
+                break
+            batches.append(self._arrivals.past(batch))
+        if batches:
+            self._run(tuple(batches))
+        return len(batches)
+
+    def close(self) -> None:
+        self._engine.close()
+
+    def _register(self, streams: Mapping[str, Stream], newest_batch: int) -> str:
+        live = self._missing.live
+        used = {relation.stream: streams[relation.stream] for relation in live.query.relations}
+        lateness_us = self._arrivals.widest_lateness_us(used, newest_batch)
+        for name in sorted(used):
+            self._engine.create_stream(with_batch_column(used[name], lateness_us[name]))
+        return self._engine.create_query(live.query.sql, live.name, QueryOptions(keep_intermediates=False)).id
+
+    def _run(self, past: tuple[PastBatch, ...]) -> None:
+        before, last = self.committed_batch, past[-1].batch
+        bounds = _bounds(past)
+        self._engine.run_batch(
+            last, lambda task: self._history.run(replace(task, late_before_us_by_batch=bounds), past)
+        )
+        self._check_alive()
+        # The engine removes the state of the batch before, which is not always the one that was committed before.
+        (self._engine.root / state_file(before)).unlink(missing_ok=True)
+        self.committed.append((last, read_manifest(self._engine.root, last).results))
+
+    def _check_alive(self) -> None:
+        record = self._engine.record(self._query)
+        if record.state is QueryState.QUARANTINED:
+            raise HistoryError(f"the query fails on old rows: {record.error}")
+
+    def _is_wanted(self, batch: int, arrival: Arrival | None = None) -> bool:
+        since = self._arrivals.of(self._missing.live.complete_from)
+        return self._missing.may_have_members_in(batch, arrival or self._arrivals.of(batch), since)
+
+
+def _bounds(past: tuple[PastBatch, ...]) -> tuple[tuple[int, str, int], ...]:
+    return tuple((each.batch, stream, us) for each in past for stream, us in each.arrival.late_before_us.items())
+
+
+def _modest(options: EngineOptions) -> EngineOptions:
+    """One task at a time: a backfill takes at most one core from the others."""
+    return replace(
+        options,
+        partitions=1,
+        **INELASTIC,
+        small_batch_rows=1 << 62,
+        optimizer="greedy",
+        keep_intermediates="never",
+        plan_in_background=False,
+        storage_budget=None,
+        layout=BICLIQUE,
+        exchange=REFERENCES,
+        copies=Copies.PARTITION.value,
+        placement=EVEN,
+        statistics=None,
+        # Limits are for batches of the session: a chunk of the past is several, and nobody waits for it.
+        idle_timeout=None,
+        max_results_per_batch=None,
+        max_pairs_per_batch=None,
+        max_query_bytes=None,
+        max_query_cost_ms=None,
+    )

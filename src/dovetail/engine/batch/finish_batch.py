@@ -1,0 +1,180 @@
+"""The state after a batch, from the state before it and what its tasks reported. Pure: commits nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from dovetail.core.errors import StoreError
+from dovetail.engine.admission.query_limits import HeldTo, found_by_users, nodes_of, passed_limits
+from dovetail.engine.batch.finish_groups import closed_windows, kept_groups, with_users
+from dovetail.engine.batch.idle_streams import carry_along
+from dovetail.engine.batch.observe_batch import Batch, observe_batch
+from dovetail.engine.control.coverage import StoreHistory
+from dovetail.engine.control.registry import Registry, quarantined
+from dovetail.engine.planning.fill import advance_fills
+from dovetail.engine.state import EngineState
+from dovetail.plan.affected_queries import queries_of_selection
+from dovetail.plan.fill import FillChunk
+from dovetail.plan.shared_plan import SharedPlan
+from dovetail.plan.store_plan import StorePlan
+from dovetail.query.stream import Stream
+from dovetail.runtime.report import STATISTICS, TaskReport, newest_times
+from dovetail.runtime.watermarks import moved_watermarks
+from dovetail.store.bucket_file import BucketMeta, by_store
+from dovetail.store.commit import Draft
+
+
+def finish_batch(
+    before: EngineState,
+    plan: SharedPlan,
+    streams: Mapping[str, Stream],
+    report: TaskReport,
+    written: list[BucketMeta],
+    fill_chunks: tuple[FillChunk, ...] = (),
+    idle: frozenset[str] = frozenset(),
+    held_to: HeldTo | None = None,
+) -> tuple[EngineState, Draft]:
+    """`before` already has the batch's number, epoch, registry and fills; `fill_chunks` is how far these went.
+
+    `idle` are the streams that hold nobody back any more.
+    """
+    held_to = held_to or HeldTo()
+    stopped = passed_limits(found_by_users(report.found, plan.groups), held_to.found, before.batch)
+    broken = with_users({failure.query: failure.error for failure in report.failures}, plan.groups)
+    failed = stopped | broken
+    results = tuple(result for result in report.results if result.query not in failed)
+    registry = _with_results(before.registry, results_rows(results), failed, before.batch)
+    newest = newest_times(report.streams)
+    times = carry_along(_max_times(before.max_time_us_by_stream, newest), idle, streams)
+    earlier = (before.decided_us_by_stream, before.watermark_us_by_stream(streams))
+    decided = moved_watermarks(earlier, streams.values(), newest)
+    state = replace(before, registry=registry, max_time_us_by_stream=times, decided_us_by_stream=decided)
+    buckets = _merged(before.buckets, written, report)
+    lost = _lost_intermediates(plan, set(failed))
+    closed = closed_windows(before, plan.groups, streams, report.streams)
+    state = replace(state, closed_us_by_group=closed)
+    kept, dead, histories = _keep_and_expire(state, plan, streams, buckets, set(broken), lost)
+    fills, histories = advance_fills(
+        before.fills, fill_chunks, before.kept_from, before.buckets, kept, histories, set(failed)
+    )
+    # What was answered before the storage was looked at is right and stays.
+    too_large = {} if held_to.stored is None else held_to.stored.passed(replace(state, buckets=kept))
+    registry = _with_results(registry, {}, too_large, before.batch)
+    kept_from = {store: since for store, since in before.kept_from.items() if store not in lost}
+    state = replace(state, registry=registry, buckets=kept, histories=histories, fills=fills, kept_from=kept_from)
+    counted = _without_steps(report, nodes_of(plan, set(stopped)) if stopped else set())
+    with report.timed(STATISTICS):
+        seen = observe_batch(Batch(before, state, plan, streams, counted, tuple(written)))
+        state = replace(state, observed=before.observed.folded(seen))
+    dead_paths = [meta.path for meta in dead]
+    dead_paths += [path for merge in report.merges for path in merge.replaced_paths]
+    dead_paths += [result.path for result in report.results if result.query in failed]
+    return state, Draft(state.to_stored(), results, tuple(dead_paths))
+
+
+def results_rows(results: tuple[object, ...]) -> dict[str, int]:
+    rows: dict[str, int] = {}
+    for result in results:
+        rows[result.query] = rows.get(result.query, 0) + result.rows  # type: ignore[attr-defined]
+    return rows
+
+
+def check_written(buckets: list[BucketMeta]) -> list[BucketMeta]:
+    """The batch's buckets, which every partition reported; two attempts of one split must not both have been used."""
+    by_place: dict[tuple[str, int, int], BucketMeta] = {}
+    for meta in buckets:
+        known = by_place.setdefault(meta.place, meta)
+        if known != meta:
+            raise StoreError(
+                f"split {meta.split} of store {meta.store} was used from two attempts: {known.path} and {meta.path}",
+                hint="restart the session: the batch did not commit and runs again",
+            )
+    return [by_place[place] for place in sorted(by_place)]
+
+
+def _with_results(registry: Registry, rows_by_query: dict[str, int], failed: dict[str, str], batch: int) -> Registry:
+    changed = []
+    for record in registry.running:
+        if record.id in failed:
+            changed.append(quarantined(record, failed[record.id], batch))
+        elif record.id in rows_by_query:
+            changed.append(replace(record, total_rows=record.total_rows + rows_by_query[record.id]))
+    return registry.updated(changed) if changed else registry
+
+
+def _lost_intermediates(plan: SharedPlan, failed: set[str]) -> set[str]:
+    """Kept joins that lack rows of this batch. Nobody misses them yet, for users see earlier batches only; so the join
+    is given up whole, and if it is still wanted it begins anew.
+    """
+    emits = [emit for tree in plan.trees for node in tree.walk() for emit in node.emits] if failed else []
+    return {emit.into for emit in emits if emit.into is not None and emit.query in failed}
+
+
+def _without_steps(report: TaskReport, nodes: set[str]) -> TaskReport:
+    """Where a query was stopped pairs were left out: planners shall not learn from such counts."""
+    return replace(report, steps=[count for count in report.steps if count.node not in nodes]) if nodes else report
+
+
+def _max_times(before: Mapping[str, int], newest: Mapping[str, int]) -> dict[str, int]:
+    return {**before, **{stream: max(time_us, before.get(stream, time_us)) for stream, time_us in newest.items()}}
+
+
+def _merged(earlier: tuple[BucketMeta, ...], written: list[BucketMeta], report: TaskReport) -> list[BucketMeta]:
+    replaced = {path for merge in report.merges for path in merge.replaced_paths}
+    buckets = [meta for meta in earlier if meta.path not in replaced]
+    buckets += [merge.merged for merge in report.merges]
+    buckets += written
+    return sorted(buckets, key=_place)
+
+
+def _place(meta: BucketMeta) -> tuple[str, int, tuple[str, int, int]]:
+    return meta.store, meta.lower_batch, meta.place
+
+
+def _keep_and_expire(
+    state: EngineState,
+    plan: SharedPlan,
+    streams: Mapping[str, Stream],
+    buckets: list[BucketMeta],
+    broken: set[str],
+    lost: set[str],
+) -> tuple[tuple[BucketMeta, ...], list[BucketMeta], dict[str, StoreHistory]]:
+    """Whole buckets go once no future row can meet any of their rows; a store goes with its last query.
+
+    `broken` queries failed on some row; `lost` stores lack rows of this batch.
+    """
+    watermarks = state.watermark_us_by_stream(streams)
+    deciding = plan.deciding_stores
+    kept: list[BucketMeta] = []
+    dead: list[BucketMeta] = []
+    histories: dict[str, StoreHistory] = {}
+    planned = [store for store in plan.stores if store.id not in lost]
+    buckets_by_store = by_store(buckets)
+    for store in planned:
+        own = buckets_by_store.get(store.id, [])
+        # Rows stay until they are decided, so by no watermark that the tasks have not seen.
+        passed = dict(state.decided_us_by_stream) if store.id in deciding else watermarks
+        gone = [meta for meta in own if store.retention.is_dead(meta.max_time_us, passed)]
+        living = [meta for meta in own if meta not in gone]
+        kept += living
+        dead += gone
+        history = state.histories.get(store.id, StoreHistory())
+        history = history.continued(_decided(plan, store, broken), state.batch).with_expired(gone)
+        if store.id not in state.fills:
+            # What a fill adds is older than the store, and serves only whom all segments serve.
+            history = history.since(min((meta.lower_batch for meta in living), default=state.batch))
+        histories[store.id] = history
+    of_groups = {meta.path for meta in kept_groups(plan.groups, buckets, state.closed_us_by_group)}
+    kept += [meta for meta in buckets if meta.path in of_groups]
+    dead += [meta for meta in buckets if meta.store not in histories and meta.path not in of_groups]
+    return tuple(sorted(kept, key=_place)), dead, histories
+
+
+def _decided(plan: SharedPlan, store: StorePlan, broken: set[str]) -> StorePlan:
+    """The store without selections that only broken queries ask: this batch's rows may lack their bits."""
+    if not broken:
+        return store
+    asked_by = {selection: queries_of_selection(plan, store.id, selection) for selection in store.selections}
+    undecided = {selection for selection, queries in asked_by.items() if queries and queries <= broken}
+    return replace(store, selections=tuple(s for s in store.selections if s not in undecided))

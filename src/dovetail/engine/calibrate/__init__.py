@@ -1,0 +1,1 @@
+"""What elementary work costs on this machine: measured, fitted, remembered."""

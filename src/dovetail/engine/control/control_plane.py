@@ -1,0 +1,296 @@
+"""Accepts changes of queries and new streams, applies them at batch edges: each takes effect exactly once (A3, A9).
+
+    create, replace, drop, set, declare  --check, append to the changelog-->  accepted («pending»)
+    the next batch                       --apply in order-->                  in effect, with the number of that batch
+
+A change is durable before anybody hears that it was accepted; the state that a batch commits says which changes are
+part of it, so a crash in between applies none of them or all of them again to the same end.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from dovetail.core.errors import QueryDropped, QueryError, QueryExists, StreamError
+from dovetail.engine.control.changelog import Action, Change, Changelog
+from dovetail.engine.control.check_layout import check_query
+from dovetail.engine.control.coverage import complete_from
+from dovetail.engine.control.query_options import QueryOptions, query_options
+from dovetail.engine.control.registry import QueryRecord, QueryState, Registry, check_name
+from dovetail.engine.options import COPY_A_QUERY, MATRIX, EngineOptions
+from dovetail.engine.state import EngineState
+from dovetail.frontend.compile_sql import compile_sql
+from dovetail.optimizer.passes.derive_stores import growing_streams
+from dovetail.optimizer.passes.own_stores import with_own_stores
+from dovetail.plan.live_query import LiveQuery
+from dovetail.query.growing_groups import growing_groups
+from dovetail.query.join_query import JoinQuery
+from dovetail.query.stream import Stream
+from dovetail.query.stream_spec import StreamSpec
+
+PREVIEWED = "(this SELECT)"
+"""Stands for a query that is only looked at; no query can have this name."""
+TEXTS_REMEMBERED = 100
+
+CheckBackfill = Callable[[EngineState, str, JoinQuery], None]
+"""Raises where a query of this name could not be backfilled."""
+
+CompileText = Callable[[str], JoinQuery]
+_log = logging.getLogger("dovetail")
+
+Admit = Callable[[LiveQuery], object]
+"""Raises if a new query would take too much."""
+
+
+class ControlPlane:
+    """Not thread-safe: the engine calls it under its lock, always with the state of the last committed batch."""
+
+    def __init__(
+        self, root: Path, options: EngineOptions, compile_text: CompileText | None, check_backfill: CheckBackfill
+    ) -> None:
+        self._check_backfill = check_backfill
+        self._changelog = Changelog(root)
+        self._options = options
+        self.streams: Mapping[str, Stream] = {}
+        self._compiled: dict[str, JoinQuery] = {}
+        self._seen = Registry(), 0, Registry()
+        # A text is compiled when it is checked and again when it is accepted.
+        self._compile = lru_cache(TEXTS_REMEMBERED)(compile_text or self._compile_text)
+
+    # Accepting
+
+    def create(
+        self,
+        state: EngineState,
+        sql: str,
+        name: str,
+        options: QueryOptions,
+        *,
+        may_replace: bool,
+        request: str,
+        admit: Admit,
+    ) -> QueryRecord:
+        """The same name, text and options again is no new query; with `may_replace` another text takes its place.
+
+        A quarantined query is replaced by its own text, too: so it begins anew.
+        """
+        check_name(name)
+        change = Change(0, Action.CREATE, "", name, sql, options.to_json(), request=request)
+        known_change = self._changelog.requested(change)
+        if known_change is not None:
+            return self.registry(state)[known_change.query]
+        known = self.registry(state).named(name)
+        is_same = known is not None and (known.sql, known.options) == (sql, options)
+        if known is not None and is_same and (known.is_live or not may_replace):
+            return known
+        if known is not None and not may_replace:
+            what = "text" if known.sql != sql else "options"
+            raise QueryExists(
+                f"query {name!r} exists already with another {what}",
+                hint="replace it (CREATE OR REPLACE, replace=True), drop it first, or choose another name",
+            )
+        compiled = self.compile(sql)
+        live = LiveQuery(name, name, compiled, may_materialize=options.keep_intermediates)
+        if options.backfill:
+            self._check_backfill(state, name, compiled)
+        self.check_layout(state, compiled)
+        self._check_growth(live)
+        admit(live)
+        accepted = self._changelog.append(replace(change, replaces="" if known is None else known.id))
+        self._compiled[accepted.query] = compiled
+        return QueryRecord.accepted(accepted)
+
+    def drop(self, state: EngineState, query_id: str, *, request: str) -> QueryRecord:
+        """Dropping what is dropped is no change."""
+        record = self.registry(state)[query_id]
+        change = Change(0, Action.DROP, record.id, record.name, request=request)
+        if record.state is not QueryState.DROPPED and self._changelog.requested(change) is None:
+            self._changelog.append(change)
+        return self.registry(state)[query_id]
+
+    def set_options(self, state: EngineState, query_id: str, given: Mapping[str, Any], *, request: str) -> QueryRecord:
+        """By dotted key; options that are not given stay as they are."""
+        record = self.registry(state)[query_id]
+        known = self._changelog.of_request(request)
+        # A retry comes to the same options as its first time, whatever others changed since.
+        base = record.options if known is None else QueryOptions.from_json(known.options)
+        options = query_options(given, base=base)
+        change = Change(0, Action.SET, record.id, record.name, options=options.to_json(), request=request)
+        if self._changelog.requested(change) is None and record.options != options:
+            if record.state is QueryState.DROPPED:
+                raise QueryDropped(f"query {record.name!r} is dropped", hint="create it anew with these options")
+            if options.backfill and not record.options.backfill:
+                if record.backfill is not None and not record.backfill.is_running:
+                    raise QueryError(
+                        f"the backfill of query {record.name!r} has ended: {record.backfill.state.value}",
+                        hint="create the query anew, under another name or with replace=True",
+                    )
+                self._check_backfill(state, record.name, self.compiled(state, record.id))
+            self._changelog.append(change)
+        return self.registry(state)[query_id]
+
+    def is_declared(self, state: EngineState, spec: StreamSpec, *, request: str) -> bool:
+        """Whether this stream is there already; another one of its name is an error."""
+        if self._changelog.requested(_declaration(spec, request)) is not None:
+            return True
+        known = self.declared(state).get(spec.name)
+        if known is not None and known != spec:
+            raise StreamError(
+                f"stream {spec.name!r} is declared already, and not the same",
+                where=f"known are {_differing(known, spec)}",
+                hint="declare it as it is known, or choose another name",
+            )
+        return known is not None
+
+    def declare(self, state: EngineState, spec: StreamSpec, *, request: str) -> None:
+        if not self.is_declared(state, spec, request=request):
+            self._changelog.append(_declaration(spec, request))
+
+    def check_layout(self, state: EngineState, query: JoinQuery) -> None:
+        """Raise unless the query fits the session's layout, next to those that run."""
+        if self._options.layout == MATRIX:
+            running = [record.id for record in self.registry(state).records if record.is_live]
+            check_query(query, [self.compiled(state, each) for each in running], state.buckets)
+
+    def _check_growth(self, live: LiveQuery) -> None:
+        """A query without time bounds or windows keeps rows or groups for ever: said aloud, refused under a budget."""
+        growing, name = [*growing_streams(live), *growing_groups(live.query)], live.name
+        if not growing:
+            return
+        if self._options.storage_budget is not None:
+            raise QueryError(
+                f"query {name!r} would keep {', '.join(growing)} for ever, and the session has a storage budget",
+                hint="bound it in time, e.g. add WITHIN 10 SECONDS at the end or group by window(ts, '10 seconds'), or"
+                " set storage_budget=None",
+            )
+        _log.warning("query %s keeps %s for ever: its state grows without bound", name, ", ".join(growing))
+
+    # Looking
+
+    def registry(self, state: EngineState) -> Registry:
+        """All queries as they stand, changes that no batch applied yet included."""
+        committed, seen, registry = self._seen
+        if committed is not state.registry:
+            committed, seen, registry = state.registry, state.change_sequence, state.registry
+        changes = self._changelog.after(seen)
+        if changes:
+            seen, registry = changes[-1].sequence, registry.with_pending(changes)
+        self._seen = committed, seen, registry
+        return registry
+
+    def query_to_change(self, state: EngineState, action: Action, name: str, request: str) -> QueryRecord | None:
+        """The query that has this name now; for a retry, the one that had it when the request was accepted."""
+        registry, known = self.registry(state), self._changelog.of_request(request)
+        if known is not None and (known.action, known.name) == (action, name):
+            return registry[known.query]
+        return registry.named(name)
+
+    def declared(self, state: EngineState) -> dict[str, StreamSpec]:
+        """The streams that were declared, also those that no batch knows yet."""
+        changes = self._changelog.after(state.change_sequence)
+        return {**state.declared, **_declared_by(changes)}
+
+    def compile(self, sql: str) -> JoinQuery:
+        """Thread-safe, unlike the rest: a text takes milliseconds, and nobody should wait for another's."""
+        return self._compile(sql)
+
+    def _compile_text(self, sql: str) -> JoinQuery:
+        return compile_sql(sql, self.streams, timezone=self._options.timezone)
+
+    def compiled(self, state: EngineState, query_id: str) -> JoinQuery:
+        if query_id not in self._compiled:
+            record = self.registry(state)[query_id]
+            compiled = self.compile(record.sql)
+            self._compiled[query_id] = with_own_stores(compiled, query_id) if record.owns_stores else compiled
+        return self._compiled[query_id]
+
+    # Applying
+
+    def applied(self, state: EngineState, batch: int) -> EngineState:
+        """The state in which `batch` runs: its number, and every change that is there now."""
+        changes = self._changelog.after(state.change_sequence)
+        by_id: dict[str, QueryRecord] = {}
+        for change in changes:
+            if change.action is not Action.STREAM:
+                by_id |= {record.id: record for record in self._changed(state, by_id, change, batch)}
+        sequence = changes[-1].sequence if changes else state.change_sequence
+        registry = state.registry.updated(by_id.values()) if by_id else state.registry
+        declared = {**state.declared, **_declared_by(changes)}
+        return replace(state, batch=batch, change_sequence=sequence, registry=registry, declared=declared)
+
+    def previewed(self, state: EngineState, batch: int, sql: str) -> tuple[EngineState, QueryRecord]:
+        """As `applied`, and as if a query of this text had been accepted, too."""
+        self.check_layout(state, self.compile(sql))
+        self._compiled[PREVIEWED] = self.compile(sql)
+        state = self.applied(state, batch)
+        change = Change(0, Action.CREATE, PREVIEWED, PREVIEWED, sql)
+        (record,) = self._changed(state, {}, change, batch)
+        return replace(state, registry=state.registry.updated([record])), record
+
+    def forget(self, state: EngineState) -> None:
+        """What the committed state made old: entries of the changelog, queries that it does not know any more."""
+        self._changelog.forget(state.change_sequence)
+        known = self.registry(state).by_id
+        for query_id in [query_id for query_id in self._compiled if query_id not in known]:
+            del self._compiled[query_id]
+
+    def _changed(
+        self, state: EngineState, by_id: Mapping[str, QueryRecord], change: Change, batch: int
+    ) -> list[QueryRecord]:
+        def known(query_id: str) -> QueryRecord:
+            return by_id.get(query_id) or state.registry[query_id]
+
+        if change.action is Action.DROP:
+            return [replace(known(change.query), state=QueryState.DROPPED, dropped_batch=batch)]
+        if change.action is Action.SET:
+            options = QueryOptions.from_json(change.options)
+            return [replace(known(change.query), options=options, changed_batch=batch)]
+        compiled = self.compiled(state, change.query)
+        owns_stores = self._options.copies == COPY_A_QUERY
+        if owns_stores:
+            compiled = self._compiled[change.query] = with_own_stores(compiled, change.query)
+        since = complete_from(
+            LiveQuery(change.query, change.name, compiled),
+            batch,
+            self.streams,
+            state.histories,
+            state.buckets,
+            watermarks_of_new(compiled, state, self.streams),
+            state.first_batch_by_stream,
+        )
+        created = replace(
+            QueryRecord.accepted(change),
+            state=QueryState.RUNNING,
+            created_batch=batch,
+            complete_from=since,
+            owns_stores=owns_stores,
+        )
+        if not change.replaces:
+            return [created]
+        return [replace(known(change.replaces), state=QueryState.DROPPED, dropped_batch=batch), created]
+
+
+def watermarks_of_new(query: JoinQuery, state: EngineState, streams: Mapping[str, Stream]) -> dict[str, int]:
+    """What is below these is gone for a new query; one that decides rows begins where the last batch left off."""
+    return dict(state.decided_us_by_stream) if query.lone_aliases else state.watermark_us_by_stream(streams)
+
+
+def _declaration(spec: StreamSpec, request: str) -> Change:
+    return Change(0, Action.STREAM, "", spec.name, options=spec.to_json(), request=request)
+
+
+def _declared_by(changes: Iterable[Change]) -> dict[str, StreamSpec]:
+    return {c.name: StreamSpec.from_json(c.options) for c in changes if c.action is Action.STREAM}
+
+
+def _differing(known: StreamSpec, spec: StreamSpec) -> str:
+    """What is known of the fields in which the two differ, secrets aside."""
+    mine, theirs = ({**s.to_json(), "options": s.shown_options} for s in (known, spec))
+    # Only a hidden option differs: then the others say nothing.
+    differing = [key for key in mine if mine[key] != theirs[key]] or ["options"]
+    return ", ".join(f"{key} = {mine[key]!r}" for key in differing)

@@ -1,0 +1,1 @@
+"""Committed answers carried to sinks, in order, each at least once."""

@@ -1,0 +1,1 @@
+"""EXPLAIN: the running plan as records, and these as text or JSON."""

@@ -1,0 +1,64 @@
+"""EXPLAIN (D5): the shared plan, and one query's paths through it, as text or as JSON of the same records."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, get_args, overload
+
+from dovetail.core.errors import SessionError
+from dovetail.engine.engine import Engine
+from dovetail.engine.explain.describe_plan import PlanDescriber
+from dovetail.engine.explain.describe_query import describe_preview, describe_query
+from dovetail.engine.explain.records import PlanExplained, QueryExplained, as_json
+from dovetail.engine.explain.text import plan_text, query_text
+
+ExplainFormat = Literal["text", "json"]
+
+
+@overload
+def explain_plan(engine: Engine, form: Literal["text"] = "text") -> str: ...
+@overload
+def explain_plan(engine: Engine, form: Literal["json"]) -> dict[str, Any]: ...
+@overload
+def explain_plan(engine: Engine, form: ExplainFormat) -> str | dict[str, Any]: ...
+
+
+def explain_plan(engine: Engine, form: ExplainFormat = "text") -> str | dict[str, Any]:
+    _check_form(form)
+    return _rendered(PlanDescriber.of(engine).whole(), form)
+
+
+@overload
+def explain_query(engine: Engine, query_id: str, form: Literal["text"] = "text") -> str: ...
+@overload
+def explain_query(engine: Engine, query_id: str, form: Literal["json"]) -> dict[str, Any]: ...
+@overload
+def explain_query(engine: Engine, query_id: str, form: ExplainFormat) -> str | dict[str, Any]: ...
+
+
+def explain_query(engine: Engine, query_id: str, form: ExplainFormat = "text") -> str | dict[str, Any]:
+    _check_form(form)
+    return _rendered(describe_query(engine, query_id), form)
+
+
+@overload
+def explain_preview(engine: Engine, sql: str, form: Literal["text"] = "text") -> str: ...
+@overload
+def explain_preview(engine: Engine, sql: str, form: Literal["json"]) -> dict[str, Any]: ...
+
+
+def explain_preview(engine: Engine, sql: str, form: ExplainFormat = "text") -> str | dict[str, Any]:
+    """Of a query that is not created: what it would share and cost if it were created now."""
+    _check_form(form)
+    return _rendered(describe_preview(engine, sql), form)
+
+
+def _check_form(form: str) -> None:
+    if form not in get_args(ExplainFormat):
+        raise SessionError(f"explain has no format {form!r}", hint="use 'text' or 'json'")
+
+
+def _rendered(explained: PlanExplained | QueryExplained, form: ExplainFormat) -> str | dict[str, Any]:
+    if form == "json":
+        record: dict[str, Any] = as_json(explained)
+        return record
+    return str(plan_text(explained) if isinstance(explained, PlanExplained) else query_text(explained))

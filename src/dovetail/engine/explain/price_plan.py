@@ -1,0 +1,67 @@
+"""What the plan of the next batch costs by all that is known now, step by step and query by query."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cached_property
+
+from dovetail.engine.engine import Engine
+from dovetail.engine.planning.planner import Planned
+from dovetail.optimizer.joint.decide_jointly import JointOptions, joint_view
+from dovetail.optimizer.joint.plan import Step
+from dovetail.optimizer.pricing.cost_alone import costs_alone
+from dovetail.optimizer.pricing.cost_basis import CostBasis, cost_basis, weakest
+from dovetail.optimizer.pricing.running_plan import RunningPlan, running_plan
+from dovetail.optimizer.pricing.share_costs import CostBook, StepCost, share_costs
+from dovetail.plan.probe_tree import ProbeNode
+from dovetail.stats.estimate import Origin
+
+
+@dataclass(frozen=True)
+class PricedPlan:
+    running: RunningPlan
+    book: CostBook
+    basis: CostBasis
+
+    def cost_of(self, node: ProbeNode) -> StepCost:
+        # Whoever takes the node takes the same step.
+        leg = node.legs[0]
+        step = self.running.path_by_taker[leg.query, leg.start].steps[node.member - 1]
+        return self.book.cost_by_step[step]
+
+    @cached_property
+    def basis_by_step(self) -> dict[Step, Origin]:
+        return {each.step: self.basis.of(each.step) for each in self.book.steps}
+
+    @cached_property
+    def basis_by_query(self) -> dict[str, Origin]:
+        origins: dict[str, set[Origin]] = {}
+        for each in self.book.steps:
+            for query in each.users:
+                origins.setdefault(query, set()).add(self.basis_by_step[each.step])
+        return {query: weakest(found) for query, found in origins.items()}
+
+    @property
+    def whole_basis(self) -> Origin:
+        return weakest(self.basis_by_step.values())
+
+
+def price_plan(engine: Engine, planned: Planned, alone_for: Collection[str] | None = None) -> PricedPlan:
+    """By today's statistics, also where an older plan goes on: `planned.stats` only say why it is as it is.
+
+    What queries cost alone takes a solver: `alone_for` names those of interest, None all of them.
+    """
+    stats, options = engine.statistics, engine.options
+    keeping = options.keep_intermediates
+    may_materialize = keeping == "always" or (keeping == "by cost" and options.optimizer == "joint")
+    view = joint_view(
+        planned.queries, stats, JointOptions(0.0, may_materialize, options.storage_budget, engine.unit_costs)
+    )
+    running = running_plan(view, planned.decisions, engine.streams, planned.orders)
+    if alone_for is not None:
+        readers = [(group.id, {user.query for user in group.users}) for group in planned.plan.groups]
+        alone_for = {*alone_for, *(name for name, users in readers if users & set(alone_for))}
+    alone = costs_alone(view, running.plan, stats, alone_for)
+    book = share_costs(view, running.plan, alone, running.wanted_by)
+    return PricedPlan(running, book, cost_basis(view.queries, stats))

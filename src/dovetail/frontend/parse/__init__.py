@@ -1,0 +1,1 @@
+"""Text to syntax: queries, statements, and the list of what is refused."""

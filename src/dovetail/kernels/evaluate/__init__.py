@@ -1,0 +1,1 @@
+"""Expressions over arrays, with Spark's meaning."""

@@ -1,0 +1,1 @@
+"""Rows of a group into counts, exact sums, extremes and distinct counts."""

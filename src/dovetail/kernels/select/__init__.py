@@ -1,0 +1,1 @@
+"""The selections of all queries over the same rows, decided together."""

@@ -1,0 +1,77 @@
+"""What a planner decides for all queries together; everything else of a plan follows from it (C2, C1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from dovetail.optimizer.passes.choose_placement import PlacementPolicy
+from dovetail.optimizer.passes.choose_placing_keys import PlacingPolicy
+from dovetail.optimizer.passes.choose_routing import RoutingPolicy
+from dovetail.optimizer.passes.materialize import KeptIntermediate, Use, foldable_subsets, intermediate_of, starts_of
+from dovetail.optimizer.passes.share_probe_prefixes import Orders
+from dovetail.plan.intermediate import Intermediate
+from dovetail.plan.live_query import LiveQuery
+from dovetail.query.stream import Stream
+from dovetail.stats.catalog import StatsCatalog
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """Where `orders` has none the greedy one is taken; `intermediates` name the starts that shall use them.
+
+    `rank_order` has the stores of the lowest ranks: whoever ranks above all members of an intermediate may probe it.
+    `routing` and `placement` of None: the session's options say how indexes are routed and placed. `placing_keys` of
+    None: these choose, too, which of several keys places an index.
+    """
+
+    orders: Orders = field(default_factory=dict)
+    intermediates: tuple[KeptIntermediate, ...] = ()
+    rank_order: tuple[str, ...] = ()
+    routing: RoutingPolicy | None = None
+    placement: PlacementPolicy | None = None
+    placing_keys: PlacingPolicy | None = None
+
+
+Decide = Callable[[tuple[LiveQuery, ...], Mapping[str, Stream], StatsCatalog, int], Decisions]
+"""What a batch shall run by, from queries, streams, statistics and the batch's number.
+
+Decisions may differ from batch to batch: no answer depends on them, only the cost.
+"""
+
+
+def greedy(
+    _queries: tuple[LiveQuery, ...], _streams: Mapping[str, Stream], _stats: StatsCatalog, _batch: int
+) -> Decisions:
+    """Greedy orders, nothing kept."""
+    return Decisions()
+
+
+def keep_intermediates(
+    queries: tuple[LiveQuery, ...], streams: Mapping[str, Stream], _stats: StatsCatalog, _batch: int
+) -> Decisions:
+    """Greedy orders, and every start of every query probes the largest intermediate that it may."""
+    chosen: list[tuple[LiveQuery, tuple[str, ...], tuple[str, ...]]] = []
+    for live in (live for live in queries if live.may_materialize):
+        taken: set[str] = set()
+        for aliases in reversed(foldable_subsets(live)):
+            starts = tuple(start for start in starts_of(live, aliases) if start not in taken)
+            taken |= set(starts)
+            if starts:
+                chosen.append((live, aliases, starts))
+    return Decisions(intermediates=intermediates_of(chosen, streams))
+
+
+def intermediates_of(
+    chosen: list[tuple[LiveQuery, tuple[str, ...], tuple[str, ...]]], streams: Mapping[str, Stream]
+) -> tuple[KeptIntermediate, ...]:
+    """Intermediates from (query, members, starts); equal joins of different queries are one, within loosest bounds."""
+    uses: dict[Intermediate, list[Use]] = {}
+    loosest: dict[Intermediate, Intermediate] = {}
+    for live, aliases, starts in chosen:
+        own = intermediate_of(live, aliases, streams)
+        join = replace(own, bounds=())
+        loosest[join] = loosest[join].loosened(own) if join in loosest else own
+        uses.setdefault(join, []).append(Use(live.id, aliases, starts))
+    kept = (KeptIntermediate(loosest[join], 0, tuple(found)) for join, found in uses.items())
+    return tuple(sorted(kept, key=lambda each: each.intermediate.id))

@@ -1,0 +1,1 @@
+"""The steps from queries to a shared plan, one a file."""

@@ -1,0 +1,37 @@
+"""The probe tree that fills an intermediate: its maintaining query, started by stored rows of one member."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dovetail.optimizer.passes.share_probe_prefixes import Orders, share_probe_prefixes
+from dovetail.plan.fill import FillPlan, FillSource, filled_by
+from dovetail.plan.live_query import LiveQuery
+from dovetail.plan.probe_tree import ProbeNode
+from dovetail.plan.visibility import Visibility
+from dovetail.stats.catalog import StatsCatalog
+
+
+def filling_query(maintaining: LiveQuery) -> LiveQuery:
+    """The maintaining query under the fill's name: rows are counted, and errors told, apart from its own."""
+    return replace(maintaining, id=filled_by(maintaining.into or ""))
+
+
+def plan_fill(maintaining: LiveQuery, source: FillSource, stats: StatsCatalog, orders: Orders) -> FillPlan:
+    """The maintaining query's own order for the driver, so that its indexes serve the fill, too."""
+    filling = filling_query(maintaining)
+    own = {(filling.id, alias): order for (query, alias), order in orders.items() if query == maintaining.id}
+    trees = share_probe_prefixes((filling,), stats, orders=own)
+    tree = next(tree for tree in trees if tree.start == source.driver)
+    children = tuple(_older_only(node, filling.id, source.before_batch) for node in tree.children)
+    return FillPlan(maintaining.into or "", source.before_batch, replace(tree, children=children))
+
+
+def _older_only(node: ProbeNode, query: str, before_batch: int) -> ProbeNode:
+    """The same step under an id of its own: the maintaining query may take it at the same time."""
+    return replace(
+        node,
+        id=f"{query}: {node.id}",
+        step=replace(node.step, visibility=Visibility.EARLIER, before_batch=before_batch),
+        children=tuple(_older_only(child, query, before_batch) for child in node.children),
+    )

@@ -1,0 +1,1 @@
+"""Last steps whose joined rows are not built: counted and summed instead (D4)."""

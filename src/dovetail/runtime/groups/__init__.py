@@ -1,0 +1,1 @@
+"""GROUP BY: partial groups, their state, windows that close, answers."""

@@ -1,0 +1,50 @@
+"""Groups with a window: answered once, when the window closes, from the panes that it is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from dovetail.kernels.match.hash_keys import CodeRange
+from dovetail.plan.group_plan import Detail, GroupPlan, GroupUser
+from dovetail.query.aggregation import AggregateFunction
+from dovetail.runtime.batch_task import BatchTask
+from dovetail.runtime.groups.count_distinct import distinct_counts
+from dovetail.runtime.groups.limited_answers import GroupAnswers
+from dovetail.runtime.groups.partial_groups import PartialGroups, concat_groups, fold_groups
+from dovetail.runtime.groups.store import GroupStore
+from dovetail.runtime.groups.windows import in_closing_windows
+
+_FUNCTIONS = {
+    Detail.DISTINCT: AggregateFunction.COUNT_DISTINCT,
+    Detail.SKETCH: AggregateFunction.APPROX_COUNT_DISTINCT,
+}
+
+
+def close_windows(
+    group: GroupPlan,
+    user: GroupUser,
+    new: Mapping[str, PartialGroups],
+    task: BatchTask,
+    ranges: Sequence[CodeRange],
+    closing: tuple[int, int],
+    answers: GroupAnswers,
+) -> None:
+    """Answer the windows that end after the first time of `closing`, at the latest at the second."""
+    pane, window = group.pane, user.window
+    if pane is None or window is None:
+        raise ValueError(f"{group.id} has no windows")
+    after_us, until_us = closing
+    found: dict[str, PartialGroups] = {}
+    for table in group.tables:
+        lower_us = after_us - window.size_us
+        kept = GroupStore(task, table).in_panes(ranges, lower_us, until_us, user.first_batch)
+        rows = concat_groups([kept, new[table.id]])
+        found[table.id] = fold_groups(table, in_closing_windows(rows, pane, window, after_us, until_us))
+    groups = found[group.id]
+    distinct = {
+        (_FUNCTIONS[table.detail], table.arguments): distinct_counts(groups, table, found[table.id])
+        for table in group.details
+    }
+    answered = answers.of(user, groups, distinct, pane)
+    if answered is not None:
+        answers.write(user, answered.columns)

@@ -1,0 +1,157 @@
+"""What a hop task joined for groups: folded in pieces, sent at the end to the partitions of the groups (two-phase).
+
+Memory is bounded by the groups that a task sees, never by the rows: pieces of partial groups are folded together
+whenever they have doubled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from dovetail.core.errors import EvaluationError
+from dovetail.kernels.evaluate.evaluate import evaluate
+from dovetail.kernels.match.hash_keys import group_of_codes
+from dovetail.plan.group_plan import GroupPlan, GroupTable
+from dovetail.plan.probe_tree import Emit
+from dovetail.runtime.batch_task import BatchTask
+from dovetail.runtime.groups.failed_groups import users_of_part
+from dovetail.runtime.groups.fold_rows import JoinedRows, fold_rows
+from dovetail.runtime.groups.partial_groups import (
+    PartialGroups,
+    codes_of_rows,
+    columns_of_rows,
+    concat_groups,
+    fold_groups,
+    rows_of_columns,
+)
+from dovetail.runtime.message import Kind, Message
+from dovetail.runtime.probe.frame import Frame, FrameValues, concat_frames
+from dovetail.runtime.probe.snapshot import StoreSnapshot
+from dovetail.runtime.report import GroupCount, TaskReport
+
+ROWS_A_FOLD = 1 << 18
+_TABLE = b"table"
+
+
+@dataclass
+class _Waiting:
+    emit: Emit
+    frames: list[Frame] = field(default_factory=list)
+    rows: int = 0
+
+
+@dataclass
+class _Pieces:
+    """Partial groups of one table: the first piece is what was folded last."""
+
+    pieces: list[PartialGroups] = field(default_factory=list)
+    rows: int = 0
+
+    def add(self, table: GroupTable, piece: PartialGroups) -> None:
+        self.pieces.append(piece)
+        self.rows += piece.rows
+        if self.rows > 2 * self.pieces[0].rows + ROWS_A_FOLD:
+            self.fold(table)
+
+    def fold(self, table: GroupTable) -> PartialGroups:
+        pieces = self.pieces
+        folded = pieces[0] if len(pieces) == 1 else fold_groups(table, concat_groups(pieces))
+        self.pieces, self.rows = [folded], folded.rows
+        return folded
+
+
+class GroupFolder:
+    """Takes the joined rows of all aggregations in one task."""
+
+    def __init__(self, task: BatchTask, snapshots: Mapping[str, StoreSnapshot], report: TaskReport) -> None:
+        self._task = task
+        self._snapshots = snapshots
+        self._report = report
+        self._group_by_id = {group.id: group for group in task.plan.groups}
+        self._waiting: dict[tuple[str, int], _Waiting] = {}
+        self._pieces: dict[str, _Pieces] = {}
+
+    def add(self, emit: Emit, frame: Frame) -> None:
+        """Joined rows as references."""
+        if len(frame) == 0:
+            return
+        waiting = self._waiting.setdefault((emit.query, emit.start), _Waiting(emit))
+        waiting.frames.append(frame)
+        waiting.rows += len(frame)
+        if waiting.rows >= ROWS_A_FOLD:
+            self._fold(self._waiting.pop((emit.query, emit.start)))
+
+    def add_rows(self, group: GroupPlan, rows: JoinedRows) -> None:
+        """Joined rows as values, weighted or partly folded."""
+        if group.id in self._report.void_queries or rows.rows == 0:
+            return
+        try:
+            folded = fold_rows(group, rows)
+        except EvaluationError as error:
+            self._report.fail({group.id}, error)
+            return
+        for part, failure in folded.failed.items():
+            self._report.fail(users_of_part(group, part), failure)
+        for table in group.tables:
+            piece = folded.rows_by_table.get(table.id)
+            if piece is not None and piece.rows:
+                self._pieces.setdefault(table.id, _Pieces()).add(table, piece)
+        self._report.groups.append(GroupCount(group.id, folded_rows=rows.rows))
+
+    def close(self) -> Iterator[Message]:
+        """Everything that goes to the groups' partitions."""
+        for key in list(self._waiting):
+            self._fold(self._waiting.pop(key))
+        for group in self._task.plan.groups:
+            if group.id in self._report.void_queries:
+                continue
+            for table in group.tables:
+                if table.id in self._pieces:
+                    yield from self._sent(table, self._pieces.pop(table.id).fold(table))
+
+    def _fold(self, waiting: _Waiting) -> None:
+        values = FrameValues(concat_frames(waiting.frames), self._snapshots)
+        expressions = {column.name: column.expression for column in waiting.emit.output}
+        known: dict[str, pa.Array] = {}
+
+        def values_of(name: str) -> pa.Array:
+            if name not in known:
+                known[name] = evaluate(expressions[name], values.column, len(values), timezone=self._task.timezone)
+            return known[name]
+
+        self.add_rows(self._group_by_id[waiting.emit.query], JoinedRows(len(values), values_of))
+
+    def _sent(self, table: GroupTable, rows: PartialGroups) -> Iterator[Message]:
+        placement = self._task.plan.placement
+        codes = codes_of_rows(table, rows)
+        owners = np.array(placement.partition_by_group)[group_of_codes(codes, placement.group_count)]
+        for partition in range(placement.partition_count):
+            idx = np.flatnonzero(owners == partition)
+            if len(idx):
+                yield Message(partition, Kind.GROUPS, _to_bytes(table, rows.take(idx)))
+
+
+def receive_groups(plans: tuple[GroupPlan, ...], payloads: list[bytes]) -> dict[str, list[PartialGroups]]:
+    """By table, what all tasks sent."""
+    table_by_id = {table.id: table for group in plans for table in group.tables}
+    found: dict[str, list[PartialGroups]] = {}
+    for payload in payloads:
+        received = pa.ipc.open_stream(payload).read_all().combine_chunks()
+        table = table_by_id[received.schema.metadata[_TABLE].decode()]
+        columns = {name: received.column(name).chunk(0) for name in received.column_names if name}
+        found.setdefault(table.id, []).append(rows_of_columns(table, columns, received.num_rows))
+    return found
+
+
+def _to_bytes(table: GroupTable, rows: PartialGroups) -> bytes:
+    columns = columns_of_rows(table, rows)
+    batch = pa.RecordBatch.from_arrays(list(columns.values()), list(columns))
+    batch = batch.replace_schema_metadata({_TABLE: table.id.encode()})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]

@@ -1,0 +1,1 @@
+"""Rows meet: stores as a task sees them, probes, partial results, rows that stay alone."""

@@ -1,0 +1,309 @@
+"""Probing one node: its pairs are found once for all queries that take the step.
+
+What differs between queries (selection, time bounds, first batch) is a bit per leg, decided while matching; residual
+predicates are evaluated last, on the rows a leg still wants. A query that fails or passes a limit loses its bits: what
+only it wanted is not matched any more, and the others do not notice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from dovetail.core.errors import EvaluationError
+from dovetail.kernels.arrow_types import arrow_type
+from dovetail.kernels.evaluate.evaluate import evaluate_mask
+from dovetail.kernels.gather_rows import make_refs
+from dovetail.kernels.match.hash_keys import is_exact_type
+from dovetail.kernels.match.leg_bits import LEGS_PER_WORD, no_bits, rows_of_legs
+from dovetail.kernels.match.match_pairs import NO_LOWER, NO_UPPER, LegBounds, Pairs, ProbeRows, StoredRows, match_pairs
+from dovetail.kernels.match.match_ranges import match_ranges
+from dovetail.plan.placement import ONE_PARTITION
+from dovetail.plan.probe_tree import Emit, Leg, ProbeNode, member_name
+from dovetail.plan.query_limits import Found
+from dovetail.plan.routing import HASH
+from dovetail.plan.store_plan import ROW
+from dovetail.plan.visibility import Visibility
+from dovetail.query.expression import Call, Expression, all_of, rename_relations
+from dovetail.query.types import BOOLEAN
+from dovetail.runtime.batch_task import BatchTask
+from dovetail.runtime.factorized.factorized_operator import FactorizedOperator
+from dovetail.runtime.probe.frame import Frame, FrameValues, concat_frames
+from dovetail.runtime.probe.partial import Partial
+from dovetail.runtime.probe.probe import BucketEntries, Probe, bounds_of
+from dovetail.runtime.probe.range_demands import RangeDemands, needs_ranges, range_demands
+from dovetail.runtime.probe.route_entries import Part, Route
+from dovetail.runtime.probe.snapshot import Entries, SelectionBits, StoreSnapshot
+from dovetail.runtime.report import StepCount, TaskReport, UnitWork
+from dovetail.runtime.source.key_codes import probing_codes
+from dovetail.store.bucket_file import BucketMeta
+
+U64 = npt.NDArray[np.uint64]
+I64 = npt.NDArray[np.int64]
+SendOn = Callable[[Partial], None]
+TakeRows = Callable[[Emit, Frame], None]
+LegKey = tuple[str, int]
+ROWS_A_PIECE = 1 << 16
+NO_TIMES: I64 = np.zeros(0, np.int64)
+
+
+class ProbeOperator:
+    """Probes nodes of one hop in one partition; whole rows go to `take`, longer partial results to `send_on`."""
+
+    def __init__(
+        self,
+        task: BatchTask,
+        snapshots: Mapping[str, StoreSnapshot],
+        take: TakeRows,
+        report: TaskReport,
+        work: UnitWork,
+        send_on: SendOn,
+        fixed_route: Route | None = None,
+        fold: FactorizedOperator | None = None,
+    ) -> None:
+        """Where there is no `fixed_route`, rows are spread as the plan says. Factorized emits are for `fold`."""
+        self._task = task
+        self._snapshots = snapshots
+        self._take = take
+        self._report = report
+        self._send_on = send_on
+        self._complete_from = dict(task.plan.complete_from_by_query)
+        self._work = work
+        self._fixed_route = fixed_route
+        self._route_by_index: dict[tuple[str, str], Route] = {}
+        self._fold = fold
+
+    def route(self, node: ProbeNode) -> Route:
+        """How the index that is probed there is spread over partitions."""
+        if self._fixed_route is not None:
+            return self._fixed_route
+        plan, target, index = self._task.plan, node.step.target, node.step.index
+        found = self._route_by_index.get((target, index.id))
+        if found is None:
+            # A cell of a matrix has all that it needs, and looks at all that it has.
+            found = (
+                Route(HASH, ONE_PARTITION, 0)
+                if plan.matrix
+                else Route(plan.routing(target, index), plan.placement_of(target, index), self.partition)
+            )
+            self._route_by_index[target, index.id] = found
+        return found
+
+    @property
+    def partition(self) -> int:
+        return self._work.partition
+
+    def is_here(self, meta: BucketMeta) -> bool:
+        """Whether this partition may read the bucket: in a matrix, only what lies in its cell."""
+        return meta.cell is None or meta.cell.number == self.partition
+
+    def probe(
+        self, node: ProbeNode, partial: Partial, hop: int, start_times: I64 | None = None, part: Part = Part.OWN
+    ) -> None:
+        """All results that `partial` (sorted by code) finds at `node`; `start_times` are member 0's, if known."""
+        if len(partial.codes) == 0:
+            return
+        wanted_rows = int(np.count_nonzero(np.bitwise_or.reduce(partial.bits)))
+        route = self.route(node)
+        matrix = self._task.plan.matrix
+        copies = matrix.copy_count(partial.frame.stores[0]) if matrix else route.copies[part]
+        count = StepCount(node.id, hop, len(partial.codes), 0, wanted_rows, copies=copies)
+        self._work.probed_rows += count.probe_rows
+        if node.step.before_batch is None:
+            # What a fill joins is not what new rows meet: planners shall not learn from it.
+            self._report.steps.append(count)
+        try:
+            members, bounds = bounds_of(node)
+            selections = self.selection_bits(node.step.target, node.legs)
+            choices = route.stored(part, partial.codes)
+            rows = ProbeRows(partial.codes, partial.bits, self._member_times(members, partial, start_times))
+            ranges = self._ranges(node, partial, rows, bounds)
+            probe = Probe(node, partial, rows, bounds, selections, ranges, count)
+            self._stop_void_legs(node, rows, 0)
+            stored = [(ordinal, choice) for ordinal in self._visible(node) for choice in choices]
+            unfolded = [] if self._fold is None else self._fold.fold_legs(probe, stored)
+            for each, entries in ((probe, stored), *unfolded):
+                self._join(each, entries)
+        except EvaluationError as error:
+            self._report.fail({leg.query for leg in node.legs}, error)
+
+    def _visible(self, node: ProbeNode) -> Iterator[int]:
+        """The buckets whose rows the step may see."""
+        snapshot = self._snapshots[node.step.target]
+        last = len(snapshot.metas) if node.step.visibility is Visibility.UP_TO_NOW else snapshot.current_from
+        first_batch = min(self._complete_from[leg.query] for leg in node.legs)
+        before_batch = node.step.before_batch
+        for ordinal, meta in enumerate(snapshot.metas[:last]):
+            if meta.lower_batch < first_batch or not self.is_here(meta):
+                continue
+            if before_batch is None or meta.upper_batch < before_batch:
+                yield ordinal
+
+    def _join(self, probe: Probe, stored: Sequence[BucketEntries]) -> None:
+        """Every leg that wants some of the rows gets what they meet among the stored entries."""
+        void_count = len(self._report.void_queries)
+        for frame, bits in _in_larger_pieces(self._matches(probe, stored)):
+            probe.count.matched_rows += len(frame)
+            self._decide(probe.node, frame, bits)
+            void_count = self._stop_void_legs(probe.node, probe.rows, void_count)
+
+    def _ranges(self, node: ProbeNode, partial: Partial, rows: ProbeRows, bounds: LegBounds) -> RangeDemands | None:
+        if not needs_ranges(node):
+            return None
+        values = FrameValues(partial.frame, self._snapshots)
+        return range_demands(node, values, rows, bounds, self._task.timezone, self._report.fail)
+
+    def _stop_void_legs(self, node: ProbeNode, rows: ProbeRows, known_count: int) -> int:
+        """Take the bits of queries that became void; how many are void now."""
+        void = self._report.void_queries
+        if len(void) > known_count:
+            rows.stop([place for place, leg in enumerate(node.legs) if leg.query in void])
+        return len(void)
+
+    def selection_bits(self, store: str, legs: tuple[Leg, ...]) -> SelectionBits:
+        """Where these legs' selections on rows of `store` are decided; one that fails fails its queries."""
+
+        def on_failure(selection: Expression, error: EvaluationError) -> None:
+            self._report.fail({leg.query for leg in legs if leg.selection == selection}, error)
+
+        first_batches = [self._complete_from[leg.query] for leg in legs]
+        return self._snapshots[store].selection_bits([leg.selection for leg in legs], first_batches, on_failure)
+
+    def _member_times(self, members: tuple[int, ...], partial: Partial, start_times: I64 | None) -> I64:
+        if members == (0,) and start_times is not None:
+            return start_times.reshape(1, -1)
+        times = np.empty((len(members), len(partial.codes)), np.int64)
+        for place, member in enumerate(members):
+            times[place] = self._snapshots[partial.frame.stores[member]].times(partial.frame.refs[member])
+        return times
+
+    def _matches(self, probe: Probe, stored: Sequence[BucketEntries]) -> Iterator[tuple[Frame, U64]]:
+        """Pairs as frames, and the legs that want each."""
+        if not probe.rows.bits.any():
+            return
+        step = probe.node.step
+        confirm = self._confirmation(probe.node)
+        for ordinal, choice in stored:
+            entries = self._snapshots[step.target].entries(ordinal, step.index, choice)
+            for pairs in self._pairs(probe, ordinal, entries):
+                probe.count.near_rows += pairs.near_count
+                self._work.pairs += pairs.near_count
+                if len(pairs.probe_idx) == 0:
+                    continue
+                refs = make_refs(ordinal, pairs.stored_rows)
+                frame = probe.partial.frame.take(pairs.probe_idx).joined(step.target, refs)
+                yield self._confirmed(frame, pairs.bits, confirm)
+
+    def _pairs(self, probe: Probe, ordinal: int, entries: Entries) -> Iterator[Pairs]:
+        if len(entries.codes) == 0:
+            return iter(())
+        step, bounds, max_pairs = probe.node.step, probe.bounds, self._task.max_pairs
+        snapshot = self._snapshots[step.target]
+        meta = snapshot.metas[ordinal]
+        stored = StoredRows(
+            codes=entries.codes,
+            rows=entries.rows,
+            times=snapshot.bucket_times(ordinal) if bounds.member_count else NO_TIMES,
+            time_range=(
+                NO_LOWER if meta.min_time_us is None else meta.min_time_us,
+                NO_UPPER if meta.max_time_us is None else meta.max_time_us,
+            ),
+            places=probe.selections.place[:, ordinal],
+            word_addresses=probe.selections.addresses[ordinal],
+        )
+        if probe.ranges is None:
+            return match_pairs(probe.rows, stored, bounds, max_pairs=max_pairs)
+        ranges = probe.ranges.of_entries(probe.node, snapshot, ordinal, entries)
+        return match_ranges(probe.rows, stored, bounds, ranges, has_keys=bool(step.index.keys), max_pairs=max_pairs)
+
+    def _confirmation(self, node: ProbeNode) -> Expression | None:
+        """What must be evaluated because equal codes do not prove equal keys; None when they do."""
+        keys = node.step.index.keys
+        if not keys or (len(keys) == 1 and is_exact_type(arrow_type(keys[0].type, self._task.timezone))):
+            return None
+        equalities = tuple(
+            Call("eq", (probe, rename_relations(stored, {ROW: member_name(node.member)})), BOOLEAN)
+            for probe, stored in zip(node.step.probe_keys, keys, strict=True)
+        )
+        return all_of(equalities)
+
+    def _confirmed(self, frame: Frame, bits: U64, confirm: Expression | None) -> tuple[Frame, U64]:
+        if confirm is None:
+            return frame, bits
+        values = FrameValues(frame, self._snapshots)
+        equal = evaluate_mask(confirm, values.column, len(frame), timezone=self._task.timezone)
+        if equal.all():
+            return frame, bits
+        idx = np.flatnonzero(equal)
+        return frame.take(idx), bits[:, idx]
+
+    def _decide(self, node: ProbeNode, frame: Frame, bits: U64) -> None:
+        """Give every leg the rows it wants: whole ones away, the others on to the next probe."""
+        emit_by_leg = {(emit.query, emit.start): emit for emit in node.emits}
+        kept_by_leg: dict[LegKey, I64] = {}
+        for leg, wanted_idx in zip(node.legs, rows_of_legs(bits, len(node.legs)), strict=True):
+            if len(wanted_idx) == 0 or leg.query in self._report.void_queries:
+                continue
+            if not self._report.count(leg.query, Found(pairs=len(wanted_idx)), self._task.limits):
+                continue
+            try:
+                idx = self._without_residuals(leg, frame, wanted_idx)
+            except EvaluationError as error:
+                self._report.fail({leg.query}, error)
+                continue
+            emit = emit_by_leg.get((leg.query, leg.start))
+            if emit is None:
+                kept_by_leg[leg.query, leg.start] = idx
+            elif not emit.is_answer or self._report.count(leg.query, Found(results=len(idx)), self._task.limits):
+                self._take(emit, frame if len(idx) == len(frame) else frame.take(idx))
+        for child in node.children:
+            self._pass_on(child, frame, kept_by_leg)
+
+    def _without_residuals(self, leg: Leg, frame: Frame, idx: I64) -> I64:
+        """Only rows that pass everything else come here: SQL lets a predicate guard a later one from failing."""
+        if not leg.residuals:
+            return idx
+        values = FrameValues(frame.take(idx), self._snapshots)
+        kept: I64 = idx[evaluate_mask(all_of(leg.residuals), values.column, len(idx), timezone=self._task.timezone)]
+        return kept
+
+    def _pass_on(self, child: ProbeNode, frame: Frame, kept_by_leg: Mapping[LegKey, I64]) -> None:
+        bits = no_bits(len(child.legs), len(frame))
+        for place, leg in enumerate(child.legs):
+            idx = kept_by_leg.get((leg.query, leg.start))
+            if idx is not None:
+                bits[place // LEGS_PER_WORD][idx] |= np.uint64(1 << (place % LEGS_PER_WORD))
+        wanted = np.flatnonzero(np.bitwise_or.reduce(bits))
+        if len(wanted) == 0:
+            return
+        if len(wanted) < len(frame):
+            frame, bits = frame.take(wanted), bits[:, wanted]
+        values = FrameValues(frame, self._snapshots)
+        try:
+            keys = probing_codes(child.step, values.column, len(frame), self._task.timezone)
+        except EvaluationError as error:
+            self._report.fail({leg.query for leg in child.legs}, error)
+            return
+        partial = Partial(child.id, keys.codes, frame, bits)
+        if keys.valid_mask is not None:
+            partial = partial.take(np.flatnonzero(keys.valid_mask))
+        if len(partial.codes):
+            self._send_on(partial)
+
+
+def _in_larger_pieces(matches: Iterable[tuple[Frame, U64]]) -> Iterator[tuple[Frame, U64]]:
+    """What is found in several buckets, together: deciding and sending cost as much for a few rows as for many."""
+    frames: list[Frame] = []
+    bits: list[U64] = []
+    rows = 0
+    for frame, own in matches:
+        frames.append(frame)
+        bits.append(own)
+        rows += len(frame)
+        if rows >= ROWS_A_PIECE:
+            yield concat_frames(frames), np.concatenate(bits, axis=1)
+            frames, bits, rows = [], [], 0
+    if frames:
+        yield concat_frames(frames), np.concatenate(bits, axis=1)

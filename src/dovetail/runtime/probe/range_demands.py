@@ -1,0 +1,152 @@
+"""What the legs of a step ask of stored rows beside their keys, worked out for one set of probing rows.
+
+Every range becomes two numbers a probing row. Over one expression, what any leg accepts is searched (if the index is
+ordered by it) or looked at while searching (if every leg has a range over it); legs that accept less are asked alone.
+Time bounds are ranges of the event time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dovetail.core.errors import EvaluationError
+from dovetail.kernels.evaluate.evaluate import evaluate
+from dovetail.kernels.match.leg_bits import LEGS_PER_WORD, no_bits
+from dovetail.kernels.match.match_pairs import LegBounds, ProbeRows
+from dovetail.kernels.match.match_ranges import Checked, EntryValues, OwnRange, Ranges, ranges_of_bounds
+from dovetail.kernels.match.order_values import End, RowRanges, loosest, row_ranges
+from dovetail.plan.probe_tree import Leg, ProbeNode, RangeEnd, StoredRange
+from dovetail.plan.store_plan import EVENT_TIME
+from dovetail.query.can_fail import can_fail
+from dovetail.query.expression import Expression
+from dovetail.runtime.probe.frame import FrameValues
+from dovetail.runtime.probe.snapshot import Entries, StoreSnapshot
+
+U64 = npt.NDArray[np.uint64]
+I64 = npt.NDArray[np.int64]
+OnFailure = Callable[[set[str], EvaluationError], None]
+
+
+@dataclass(frozen=True)
+class _Own:
+    """A range that only some legs have."""
+
+    stored: Expression
+    legs: U64
+    ranges: RowRanges
+
+
+@dataclass(frozen=True)
+class RangeDemands:
+    """See the module's head."""
+
+    searched: RowRanges | None
+    checked: tuple[tuple[Expression, RowRanges], ...]
+    own: tuple[_Own, ...]
+
+    def of_entries(self, node: ProbeNode, snapshot: StoreSnapshot, ordinal: int, entries: Entries) -> Ranges:
+        """The same, said of one bucket's entries."""
+        index = node.step.index
+
+        def values(expression: Expression) -> EntryValues:
+            if expression == index.order and entries.orders is not None:
+                return EntryValues(entries.orders, None)
+            return snapshot.entry_values(ordinal, index, entries, expression)
+
+        return Ranges(
+            self.searched,
+            np.zeros(0, np.int64) if entries.orders is None else entries.orders,
+            [Checked(ranges, values(expression)) for expression, ranges in self.checked],
+            [OwnRange(own.legs, own.ranges, values(own.stored)) for own in self.own],
+        )
+
+
+def needs_ranges(node: ProbeNode) -> bool:
+    """Whether equal keys and time bounds are not all that rows of this step are found by."""
+    index = node.step.index
+    return index.order is not None or not index.keys or any(leg.ranges for leg in node.legs)
+
+
+def range_demands(
+    node: ProbeNode, values: FrameValues, rows: ProbeRows, bounds: LegBounds, timezone: str, on_failure: OnFailure
+) -> RangeDemands:
+    """A range that fails takes its queries with it, and only these."""
+    maker = _Maker(node, values, rows, timezone, on_failure)
+    order = node.step.index.order
+    searched: RowRanges | None = None
+    checked: list[tuple[Expression, RowRanges]] = []
+    own: list[_Own] = []
+    if bounds.is_bounded or order == EVENT_TIME:
+        times = ranges_of_bounds(rows.times, bounds)
+        if order == EVENT_TIME:
+            searched = times
+        else:
+            checked.append((EVENT_TIME, times))
+    for stored, legs_by_range in _legs_by_range(node.legs).items():
+        found = {each: maker.row_ranges(each, legs) for each, legs in legs_by_range.items()}
+        is_of_all = sum(map(len, legs_by_range.values())) == len(node.legs)
+        if is_of_all and stored == order:
+            searched = loosest(list(found.values()))
+        elif is_of_all:
+            checked.append((stored, loosest(list(found.values()))))
+        if not is_of_all or len(found) > 1:
+            own += [_Own(stored, _mask(node, legs_by_range[each]), ranges) for each, ranges in found.items()]
+    return RangeDemands(searched, tuple(checked), tuple(own))
+
+
+def _legs_by_range(legs: tuple[Leg, ...]) -> Mapping[Expression, dict[StoredRange, list[int]]]:
+    """By expression of the stored row, who asks which range of it."""
+    found: dict[Expression, dict[StoredRange, list[int]]] = {}
+    for place, leg in enumerate(legs):
+        for each in leg.ranges:
+            found.setdefault(each.stored, {}).setdefault(each, []).append(place)
+    return found
+
+
+def _mask(node: ProbeNode, legs: list[int]) -> U64:
+    mask = no_bits(len(node.legs), 1)[:, 0]
+    for leg in legs:
+        mask[leg // LEGS_PER_WORD] |= np.uint64(1 << (leg % LEGS_PER_WORD))
+    return mask
+
+
+class _Maker:
+    def __init__(
+        self, node: ProbeNode, values: FrameValues, rows: ProbeRows, timezone: str, on_failure: OnFailure
+    ) -> None:
+        self._node = node
+        self._values = values
+        self._rows = rows
+        self._timezone = timezone
+        self._on_failure = on_failure
+
+    def row_ranges(self, asked: StoredRange, legs: list[int]) -> RowRanges:
+        """By probing row; rows that none of the legs wants may get any range."""
+        ends = [end for end in (asked.lower, asked.upper) if end is not None]
+        nowhere = row_ranges(None, None, len(self._values))
+        nowhere = RowRanges(nowhere.upper, nowhere.lower)
+        try:
+            if not any(can_fail(end.value) for end in ends):
+                return self._evaluated(asked, self._values)
+            # A selection may guard the end from failing.
+            wanted = (self._rows.bits & _mask(self._node, legs)[:, None]).any(axis=0)
+            idx = np.flatnonzero(wanted)
+            found = self._evaluated(asked, self._values.take(idx))
+        except EvaluationError as error:
+            self._on_failure({self._node.legs[leg].query for leg in legs}, error)
+            return nowhere
+        nowhere.lower[idx], nowhere.upper[idx] = found.lower, found.upper
+        return nowhere
+
+    def _evaluated(self, asked: StoredRange, values: FrameValues) -> RowRanges:
+        def end(asked_end: RangeEnd | None) -> End | None:
+            if asked_end is None:
+                return None
+            column = evaluate(asked_end.value, values.column, len(values), timezone=self._timezone)
+            return End(column, asked_end.offset, asked_end.is_inclusive)
+
+        return row_ranges(end(asked.lower), end(asked.upper), len(values))

@@ -1,0 +1,372 @@
+"""The stores as one task sees them: buckets of earlier batches and of this one, in one order on every task.
+
+A reference names a bucket by its ordinal in that order, so tasks can send each other references. Workers keep
+buckets mapped between batches; that is a cache checked against the snapshot, never the truth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from dovetail.core.errors import EvaluationError
+from dovetail.kernels.arrow_types import arrow_type
+from dovetail.kernels.evaluate.evaluate import evaluate_mask
+from dovetail.kernels.gather_rows import ABSENT, Gatherer, gather_fixed, make_refs
+from dovetail.kernels.match.match_pairs import ALL_PASS, NONE_PASS
+from dovetail.kernels.match.match_ranges import EntryValues
+from dovetail.kernels.match.order_values import order_values
+from dovetail.kernels.select.select_rows import SELECTIONS_PER_WORD, Mask, any_of
+from dovetail.plan.store_plan import EVENT_TIME, IndexPlan, StorePlan
+from dovetail.query.expression import TRUE, Call, Column, Expression, columns_of
+from dovetail.query.join_query import PRESENT
+from dovetail.runtime.factorized.foldable_rows import FoldableRows
+from dovetail.runtime.probe.route_entries import EntryChoice, RunEntries
+from dovetail.runtime.source.build_index import build_index, order_column, with_null_key
+from dovetail.store.bucket_file import Bucket, BucketIndex, BucketMeta
+
+U64 = npt.NDArray[np.uint64]
+I64 = npt.NDArray[np.int64]
+OnFailure = Callable[[Expression, EvaluationError], None]
+
+
+class MappedBucket:
+    """A bucket of this worker process, with what was derived from it for queries younger than the bucket."""
+
+    def __init__(self, root: Path, meta: BucketMeta) -> None:
+        self.file = Bucket(root, meta)
+        self.meta = meta
+        word_count = -(-len(meta.selections) // SELECTIONS_PER_WORD)
+        self.words: list[U64] = []
+        self.addresses: list[int] = []
+        """Where each of the `words` begins."""
+        for word in range(word_count):
+            self._add_word(self.file.selection_words(word))
+        self._place_by_selection = {name: place for place, name in enumerate(meta.selections)}
+        self._next_place = len(self.words) * SELECTIONS_PER_WORD
+        self._built_indexes: dict[str, BucketIndex] = {}
+        self._foldable_rows: dict[tuple[str, EntryChoice, int, bool], FoldableRows] = {}
+        self._entry_values: dict[tuple[str, Expression], EntryValues] = {}
+
+    def index(self, index: IndexPlan, timezone: str, event_time: str | None) -> BucketIndex:
+        """The bucket's index; one that the bucket was written without is built once, of the rows at home."""
+        found = self.file.index(index.id) or self._built_indexes.get(index.id)
+        if found is None:
+            length = self.meta.home_rows
+            found = build_index(
+                index, lambda column: self.file.column(column.name).slice(0, length), length, timezone, event_time
+            )
+            self._built_indexes[index.id] = found
+        return found
+
+    def entry_values(
+        self, index: IndexPlan, expression: Expression, timezone: str, event_time: str | None
+    ) -> EntryValues:
+        """Order values of an expression, in the order of an index; computed once.
+
+        All NULL where the bucket lacks a column: whoever asks for it is too young to use these rows.
+        """
+        key = (index.id, expression)
+        if key not in self._entry_values:
+            rows = self.index(index, timezone, event_time).rows
+            if expression != EVENT_TIME and not {c.name for c in columns_of(expression)} <= set(self.meta.columns):
+                return EntryValues(np.zeros(len(rows), np.int64), np.ones(len(rows), np.bool_))
+            column = order_column(
+                expression, lambda column: self.file.column(column.name), self.meta.rows, timezone, event_time
+            )
+            found = order_values(column)
+            is_null = None if found.valid_mask is None else ~found.valid_mask[rows]
+            self._entry_values[key] = EntryValues(found.values[rows], is_null)
+        return self._entry_values[key]
+
+    def place(self, selection: Expression, name: str, timezone: str) -> int:
+        """Where the bit of the selection called `name` lies; one that came after the bucket is evaluated once."""
+        place = self._place_by_selection.get(name)
+        if place is None:
+            mask = self._mask(selection, timezone)
+            if mask is None:
+                return NONE_PASS
+            place = self._place_by_selection[name] = self._next_place
+            self._add_bit(place, mask)
+        return place
+
+    def foldable_rows(self, key: tuple[str, EntryChoice, int, bool], make: Callable[[], FoldableRows]) -> FoldableRows:
+        """Made once: by the index, the entries of it, the place of a selection, and whether they are by time."""
+        if key not in self._foldable_rows:
+            self._foldable_rows[key] = make()
+        return self._foldable_rows[key]
+
+    def values(self, column: Column, rows: npt.NDArray[Any], timezone: str) -> pa.Array:
+        """A column of these rows; NULL if the bucket lacks it."""
+        if column.name not in self.meta.columns:
+            return pa.nulls(len(rows), arrow_type(column.type, timezone))
+        return self.file.column(column.name).take(pa.array(rows))
+
+    def _add_bit(self, place: int, mask: Mask) -> None:
+        """Younger selections share words of their own, those of the file are mapped read-only."""
+        word, bit = divmod(place, SELECTIONS_PER_WORD)
+        if bit == 0:
+            self._add_word(np.zeros(self.meta.rows, np.uint64))
+        self.words[word] |= mask.astype(np.uint64) << np.uint64(bit)
+        self._next_place += 1
+
+    def _add_word(self, word: U64) -> None:
+        self.words.append(word)
+        self.addresses.append(word.ctypes.data)
+
+    def bits_used(self, word: int) -> int:
+        """How many bits of a word are decided: more may come as long as not all are."""
+        return min(self._next_place - word * SELECTIONS_PER_WORD, SELECTIONS_PER_WORD)
+
+    def _mask(self, selection: Expression, timezone: str) -> Mask | None:
+        """The rows that pass; None where the bucket cannot tell.
+
+        Of one or the other it tells what it can: a join that is kept for several users wants the rows of each, and a
+        user younger than the bucket must not hide those of an older one.
+        """
+        place = self._place_by_selection.get(str(selection))
+        if place is not None:
+            word, bit = divmod(place, SELECTIONS_PER_WORD)
+            stored: Mask = (self.words[word] >> np.uint64(bit)) & np.uint64(1) != 0
+            return stored
+        if {column.name for column in columns_of(selection)} <= set(self.meta.columns):
+            return evaluate_mask(
+                selection, lambda column: self.file.column(column.name), self.meta.rows, timezone=timezone
+            )
+        if not (isinstance(selection, Call) and selection.function == "or"):
+            return None
+        masks = [mask for part in selection.args if (mask := self._mask(part, timezone)) is not None]
+        return any_of(masks, self.meta.rows) if masks else None
+
+
+_mapped_buckets: dict[str, MappedBucket] = {}
+
+
+def map_bucket(root: Path, meta: BucketMeta) -> MappedBucket:
+    """The mapped bucket, opened once per worker process."""
+    name = f"{root}/{meta.path}"
+    if name not in _mapped_buckets:
+        _mapped_buckets[name] = MappedBucket(root, meta)
+    return _mapped_buckets[name]
+
+
+def forget_buckets(root: Path, live_paths: set[str]) -> None:
+    """Unmap what the snapshot no longer has; other checkpoints' buckets are not ours to forget."""
+    prefix = f"{root}/"
+    for name in [n for n in _mapped_buckets if n.startswith(prefix) and n.removeprefix(prefix) not in live_paths]:
+        del _mapped_buckets[name]
+
+
+@dataclass(frozen=True)
+class SelectionBits:
+    """`place[leg, bucket]` is a bit's place or `ALL_PASS`/`NONE_PASS`; `addresses[bucket, word]` where words begin."""
+
+    place: npt.NDArray[np.int32]
+    addresses: U64
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Where one selection's bit lies in every bucket, and what went wrong while it was evaluated."""
+
+    by_bucket: npt.NDArray[np.int32]
+    errors: tuple[EvaluationError, ...]
+
+
+class Entries:
+    """Some entries of one bucket's index, and what belongs to them, in the order of the codes.
+
+    Several queries and several nodes start from the same: each array is gathered once per task.
+    """
+
+    def __init__(self, bucket: MappedBucket, ordinal: int, index: BucketIndex, part: slice | I64) -> None:
+        self._bucket = bucket
+        self.codes = index.codes[part]
+        self.rows = index.rows[part]
+        self.orders = None if index.orders is None else index.orders[part]
+        self._part = part
+        self._values: dict[Expression, EntryValues] = {}
+        self._ordinal = ordinal
+        self._times: I64 | None = None
+        self._words: dict[tuple[int, int], U64] = {}
+
+    @cached_property
+    def refs(self) -> U64:
+        return make_refs(self._ordinal, self.rows)
+
+    def times(self, event_time: str) -> I64:
+        if self._times is None:
+            self._times = self._bucket.file.times(event_time)[self.rows]
+        return self._times
+
+    def values(self, expression: Expression, of_index: Callable[[], EntryValues]) -> EntryValues:
+        """Order values of an expression, taken from those of the whole index."""
+        if expression not in self._values:
+            found = of_index()
+            self._values[expression] = found if len(found.values) == len(self.codes) else found.take(self._part)
+        return self._values[expression]
+
+    def words(self, word: int) -> U64:
+        """The n-th word of selection bits."""
+        key = word, self._bucket.bits_used(word)
+        if key not in self._words:
+            self._words[key] = self._bucket.words[word][self.rows]
+        return self._words[key]
+
+    def pass_mask(self, place: int) -> Mask:
+        """The entries whose bit at `place` is set."""
+        word, bit = divmod(place, SELECTIONS_PER_WORD)
+        mask: Mask = (self.words(word) >> np.uint64(bit)) & np.uint64(1) != 0
+        return mask
+
+
+class StoreSnapshot:
+    """One store's buckets; ordinals from `current_from` on are of this batch."""
+
+    def __init__(
+        self, root: Path, store: StorePlan, earlier: list[BucketMeta], current: list[BucketMeta], timezone: str
+    ) -> None:
+        self.store = store
+        self._root = root
+        self._timezone = timezone
+        self.metas = [*earlier, *current]
+        self.current_from = len(earlier)
+        self._gatherer_by_column: dict[str, Gatherer] = {}
+        self._entries: dict[tuple[int, str, EntryChoice], Entries] = {}
+        self._known_places: dict[tuple[Expression, int], _Places] = {}
+        self._known_addresses: tuple[int, U64] | None = None
+
+    @cached_property
+    def _buckets(self) -> list[MappedBucket]:
+        return [map_bucket(self._root, meta) for meta in self.metas]
+
+    def entries(self, ordinal: int, index: IndexPlan, choice: EntryChoice) -> Entries:
+        key = (ordinal, index.id, choice)
+        if key not in self._entries:
+            bucket = self._buckets[ordinal]
+            found = bucket.index(index, self._timezone, self.store.event_time)
+            # A number that every task knows of the bucket, and no two buckets share.
+            part = choice.positions(found.codes, bucket.meta.checksum)
+            self._entries[key] = Entries(bucket, ordinal, found, part)
+        return self._entries[key]
+
+    def foldable_rows(
+        self, ordinal: int, index: IndexPlan, choice: EntryChoice, place: int, *, is_timed: bool
+    ) -> FoldableRows:
+        """Entries whose selection bit lies at `place`, ready to be folded; prepared once per worker and bucket."""
+        entries = self.entries(ordinal, index, choice)
+
+        def make() -> FoldableRows:
+            times = entries.times(self.event_time) if is_timed else None
+            if place == ALL_PASS:
+                return FoldableRows(entries.codes, times, entries.rows)
+            passing = np.flatnonzero(entries.pass_mask(place))
+            passing_times = None if times is None else times[passing]
+            return FoldableRows(entries.codes[passing], passing_times, entries.rows[passing])
+
+        if isinstance(choice, RunEntries):
+            # The codes of this batch: nobody asks for just these again.
+            return make()
+        return self._buckets[ordinal].foldable_rows((index.id, choice, place, is_timed), make)
+
+    def bucket_column(self, ordinal: int, rows: npt.NDArray[Any]) -> Callable[[Column], pa.Array]:
+        """Columns of some rows of one bucket."""
+        return lambda column: self._buckets[ordinal].values(column, rows, self._timezone)
+
+    def with_null_key(self, ordinal: int, index: IndexPlan, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Those of some rows of one bucket that have a NULL in their key."""
+        return rows[with_null_key(index, self.bucket_column(ordinal, rows), len(rows), self._timezone)]
+
+    def entry_values(self, ordinal: int, index: IndexPlan, entries: Entries, expression: Expression) -> EntryValues:
+        """Order values of an expression over `row` (or of `EVENT_TIME`), in the order of these entries."""
+        bucket = self._buckets[ordinal]
+        return entries.values(
+            expression, lambda: bucket.entry_values(index, expression, self._timezone, self.store.event_time)
+        )
+
+    def column(self, column: Column, refs: U64) -> pa.Array:
+        """The values of a column of the store; NULL in rows of buckets that lack it, and in rows that are not there."""
+        present_mask = refs != ABSENT
+        if column.name == PRESENT:
+            return pa.array(present_mask, mask=~present_mask)
+        if not present_mask.all():
+            idx = pa.array(np.cumsum(present_mask) - 1, mask=~present_mask)
+            return self._present_column(column, refs[present_mask]).take(idx)
+        return self._present_column(column, refs)
+
+    def _present_column(self, column: Column, refs: U64) -> pa.Array:
+        name = column.name
+        if name not in self._gatherer_by_column:
+            if not any(name in meta.columns for meta in self.metas):
+                return pa.nulls(len(refs), arrow_type(column.type, self._timezone))
+            self._gatherer_by_column[name] = Gatherer(
+                [bucket.file.column(name) if name in bucket.meta.columns else None for bucket in self._buckets]
+            )
+        return self._gatherer_by_column[name].gather(refs)
+
+    def words(self, ordinal: int) -> list[U64]:
+        """The words of selection bits of one bucket, by row."""
+        return self._buckets[ordinal].words
+
+    def bucket_times(self, ordinal: int) -> I64:
+        """Event times of one bucket, by row."""
+        return self._buckets[ordinal].file.times(self.event_time)
+
+    def times(self, refs: U64) -> I64:
+        return gather_fixed(self._time_addresses, refs, 8).view(np.int64)
+
+    def selection_bits(
+        self, selections: Sequence[Expression], first_batches: Sequence[int], on_failure: OnFailure
+    ) -> SelectionBits:
+        """Where each leg finds its selection's bit; buckets before a leg's first batch pass nothing."""
+        place = np.empty((len(selections), len(self._buckets)), np.int32)
+        for leg, (selection, first_batch) in enumerate(zip(selections, first_batches, strict=True)):
+            found = self._places(selection, first_batch)
+            place[leg] = found.by_bucket
+            for error in found.errors:
+                on_failure(selection, error)
+        return SelectionBits(place, self._addresses())
+
+    def _places(self, selection: Expression, first_batch: int) -> _Places:
+        """By bucket, once for all steps of a task that ask the same."""
+        found = self._known_places.get((selection, first_batch))
+        if found is None:
+            name, errors = str(selection), []
+            by_bucket = np.full(len(self._buckets), NONE_PASS, np.int32)
+            for ordinal, bucket in enumerate(self._buckets):
+                if bucket.meta.lower_batch < first_batch:
+                    continue
+                try:
+                    is_tested = selection != TRUE
+                    by_bucket[ordinal] = bucket.place(selection, name, self._timezone) if is_tested else ALL_PASS
+                except EvaluationError as error:
+                    errors.append(error)
+            found = self._known_places[selection, first_batch] = _Places(by_bucket, tuple(errors))
+        return found
+
+    def _addresses(self) -> U64:
+        """Where every word of every bucket begins; the same array until some bucket gains a word."""
+        word_counts = [len(bucket.words) for bucket in self._buckets]
+        if self._known_addresses is None or self._known_addresses[0] != sum(word_counts):
+            addresses = np.zeros((len(self._buckets), max(word_counts, default=1) or 1), np.uint64)
+            for ordinal, bucket in enumerate(self._buckets):
+                addresses[ordinal, : len(bucket.words)] = bucket.addresses
+            self._known_addresses = sum(word_counts), addresses
+        return self._known_addresses[1]
+
+    @property
+    def event_time(self) -> str:
+        if self.store.event_time is None:
+            raise ValueError(f"store {self.store.id} has no event time")
+        return self.store.event_time
+
+    @cached_property
+    def _time_addresses(self) -> U64:
+        return np.array([bucket.file.times(self.event_time).ctypes.data for bucket in self._buckets], np.uint64)

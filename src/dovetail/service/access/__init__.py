@@ -1,0 +1,1 @@
+"""Who may do what: tokens, owners, limits of rate, the audit log, refusals as HTTP errors."""

@@ -1,0 +1,131 @@
+"""What every request passes first: the right host, a known token, a body within the limit.
+
+Before routing and parsing, so that nobody without a token reaches any of it.
+"""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from dovetail.core.errors import DovetailError
+from dovetail.service.access.http_errors import error_answer
+from dovetail.service.access.refusals import TooLarge, Unauthorized, UnknownHost
+from dovetail.service.access.tokens import Caller, Role, TokenFile
+from dovetail.service.config.options import ServiceOptions
+
+PUBLIC_PATHS = frozenset({"/healthz", "/openapi.json", "/docs"})
+ANONYMOUS = Caller("anonymous", Role.ADMIN)
+"""Everyone, where auth is off."""
+_BEARER = "bearer "
+_DOCS = "/docs"
+_DOCS_SOURCES = "https://cdn.jsdelivr.net"
+_STRICT_POLICY = "default-src 'none'; frame-ancestors 'none'"
+_DOCS_POLICY = (
+    f"default-src 'none'; script-src {_DOCS_SOURCES} 'unsafe-inline'; style-src {_DOCS_SOURCES} 'unsafe-inline'; "
+    "img-src data: https://fastapi.tiangolo.com; connect-src 'self'; frame-ancestors 'none'"
+)
+
+
+class Gate:
+    def __init__(self, app: ASGIApp, options: ServiceOptions, tokens: TokenFile) -> None:
+        self._app = app
+        self._options = options
+        self._tokens = tokens
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        send = _with_security_headers(send, scope["path"])
+        headers = Headers(scope=scope)
+        try:
+            self._check_host(headers.get("host", ""))
+            if scope["path"] not in PUBLIC_PATHS:
+                scope["state"]["caller"] = self._caller(headers.get("authorization", ""))
+            receive = await _read_body(receive, headers, self._options.limits.max_body_bytes)
+        except DovetailError as error:
+            await error_answer(error, scope)(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+    def _caller(self, authorization: str) -> Caller:
+        if not self._options.auth:
+            return ANONYMOUS
+        token = authorization[len(_BEARER) :].strip() if authorization.lower().startswith(_BEARER) else ""
+        caller = self._tokens.caller_of(token) if token else None
+        if caller is None:
+            raise Unauthorized(
+                "no token, or one that nobody knows" if not token else "nobody knows this token",
+                hint="send «Authorization: Bearer TOKEN»; `dovetail token create` makes one",
+            )
+        return caller
+
+    def _check_host(self, host: str) -> None:
+        """On loopback a browser may be made to ask us under a foreign name: only our own names pass."""
+        name = _without_port(host)
+        if name in self._options.allowed_hosts:
+            return
+        if self._options.allowed_hosts and not self._options.is_loopback:
+            raise UnknownHost(f"this service is not {name[:200]!r}", hint="add it to allowed_hosts if it is")
+        if self._options.is_loopback and not _is_loopback_name(name):
+            raise UnknownHost(f"this service is not {name[:200]!r}", hint="use localhost, or add it to allowed_hosts")
+
+
+async def _read_body(receive: Receive, headers: Headers, limit: int) -> Receive:
+    """The whole body, counted as it comes: its announced length is only what the client says."""
+    too_large = TooLarge("the body is too large", hint=f"send at most {limit:,} bytes")
+    announced = headers.get("content-length", "")
+    if announced.isdecimal() and int(announced[:20]) > limit:
+        raise too_large
+    pieces: list[bytes] = []
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            break
+        pieces.append(message.get("body", b""))
+        if sum(map(len, pieces)) > limit:
+            raise too_large
+        if not message.get("more_body", False):
+            break
+    waiting: list[Message] = [{"type": "http.request", "body": b"".join(pieces), "more_body": False}]
+
+    async def receiving() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return receiving
+
+
+def _with_security_headers(send: Send, path: str) -> Send:
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            headers["X-Content-Type-Options"] = "nosniff"
+            headers["Referrer-Policy"] = "no-referrer"
+            headers["Content-Security-Policy"] = _DOCS_POLICY if path == _DOCS else _STRICT_POLICY
+            headers.setdefault("Cache-Control", "no-store")
+        await send(message)
+
+    return sending
+
+
+def _without_port(host: str) -> str:
+    """The name or address in a Host header.
+
+    >>> [_without_port(host) for host in ("localhost:80", "[::1]:80", "::1")]
+    ['localhost', '::1', '::1']
+    """
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.rpartition(":")[0] if host.count(":") == 1 else host
+
+
+def _is_loopback_name(name: str) -> bool:
+    if name.lower() == "localhost":
+        return True
+    try:
+        return ip_address(name).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,89 @@
+"""Which token created which query: for limits and for people, so it stays with the service and out of the engine.
+
+One line per creation, written before the query is accepted: a crash in between leaves a line without a query, never a
+query that counts for nobody. The last line of a name counts.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from dovetail.service.access.private_files import open_private, private_folder, replace_private
+
+
+@dataclass
+class Claim:
+    """`before` is who had the name; the owner stays if `is_kept` still holds in the end."""
+
+    name: str
+    owner: str
+    before: str | None
+    is_kept: bool = True
+
+
+class Owners:
+    def __init__(self, path: Path) -> None:
+        private_folder(path.parent)
+        self._path = path
+        self._lock = threading.Lock()
+        # Names of queries that are being created: they count before the engine knows them.
+        self._claimed: Counter[str] = Counter()
+        self._owner_by_name: dict[str, str | None] = {}
+        if path.exists():
+            for line in path.read_text(encoding="utf-8").splitlines():
+                try:
+                    record = json.loads(line)
+                except ValueError:
+                    continue  # the line that a crash cut off: its query was not accepted yet
+                self._owner_by_name[record["query"]] = record["owner"]
+
+    def of(self, name: str) -> str | None:
+        with self._lock:
+            return self._owner_by_name.get(name)
+
+    def count(self, owner: str, names: Iterable[str]) -> int:
+        """How many of these queries are the owner's, those that are being created included."""
+        with self._lock:
+            return sum(self._owner_by_name.get(name) == owner for name in {*names, *self._claimed})
+
+    @contextmanager
+    def claiming(self, name: str, owner: str) -> Iterator[Claim]:
+        """While a query is created; a creation that fails, or finds the query there, leaves the owner as it was."""
+        with self._lock:
+            claim = Claim(name, owner, self._owner_by_name.get(name))
+            self._claimed[name] += 1
+            self._note(name, owner)
+        try:
+            yield claim
+        except BaseException:
+            claim.is_kept = False
+            raise
+        finally:
+            with self._lock:
+                self._claimed -= Counter([name])
+                # Whoever claimed the name since has noted himself.
+                if not claim.is_kept and self._owner_by_name.get(name) == owner:
+                    self._note(name, claim.before)
+
+    def forget_others(self, names: Iterable[str]) -> None:
+        """Keep the lines of these queries only: at the start, so that the file does not grow for ever."""
+        with self._lock:
+            kept = {name: self._owner_by_name[name] for name in names if self._owner_by_name.get(name) is not None}
+            self._owner_by_name = dict(kept)
+            replace_private(self._path, "".join(_line(name, owner) for name, owner in kept.items()))
+
+    def _note(self, name: str, owner: str | None) -> None:
+        if self._owner_by_name.get(name) != owner:
+            with open_private(self._path, "a") as file:
+                file.write(_line(name, owner))
+            self._owner_by_name[name] = owner
+
+
+def _line(name: str, owner: str | None) -> str:
+    return json.dumps({"query": name, "owner": owner}) + "\n"

@@ -1,0 +1,1 @@
+"""Committed answers as pages and events."""

@@ -1,0 +1,1 @@
+"""The YAML file of a service, checked as a whole."""

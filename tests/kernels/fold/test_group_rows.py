@@ -1,0 +1,94 @@
+"""Grouping, counting and approximate counting of rows against dictionaries."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dovetail.kernels.fold.fold_columns import fold_extremes
+from dovetail.kernels.fold.group_rows import KeyColumn, codes_of_keys, group_rows, key_column, plain_key
+from dovetail.kernels.fold.hyperloglog import estimate_distinct, ranks_of, registers_of
+
+KEYS = {
+    pa.int64(): st.integers(-3, 3),
+    pa.float64(): st.sampled_from([0.0, -0.0, math.nan, 1.5, -math.inf]),
+    pa.string(): st.sampled_from(["", "a", "b", "äb"]),
+    pa.bool_(): st.booleans(),
+}
+
+
+def told_apart(value: object) -> object:
+    if isinstance(value, float):
+        return "nan" if math.isnan(value) else value + 0.0
+    return value
+
+
+@pytest.mark.parametrize("collides", [False, True])
+@given(data=st.data())
+def test_rows_are_of_one_group_if_and_only_if_their_keys_are_equal(data: st.DataObject, collides: bool) -> None:
+    kinds = data.draw(st.lists(st.sampled_from(list(KEYS)), min_size=1, max_size=3))
+    length = data.draw(st.integers(0, 30))
+    texts = [data.draw(st.lists(st.none() | KEYS[kind], min_size=length, max_size=length)) for kind in kinds]
+    columns = [key_column(plain_key(pa.array(own, kind))) for own, kind in zip(texts, kinds, strict=True)]
+    codes = codes_of_keys(columns, length)
+    found = group_rows(codes & np.uint64(1) if collides else codes, _hashed(columns) if collides else columns)
+    number_by_key: dict[object, int] = {}
+    keys = [tuple(told_apart(column[row]) for column in texts) for row in range(length)]
+    expected = [number_by_key.setdefault(key, len(number_by_key)) for key in keys]
+    assert found.numbers.tolist() == expected
+    assert all(found.numbers[row] == number for number, row in enumerate(found.first_rows.tolist()))
+
+
+def _hashed(columns: Sequence[KeyColumn]) -> list[KeyColumn]:
+    return [KeyColumn(column.words, column.identity, is_exact=False) for column in columns]
+
+
+def test_a_number_with_the_word_of_null_is_not_null() -> None:
+    column = key_column(pa.array([0x6E756C6C6E756C6C, None], pa.int64()))
+    assert group_rows(codes_of_keys([column], 2), [column]).count == 2
+
+
+def test_many_groups_and_rows() -> None:
+    values = np.random.default_rng(1).integers(0, 50_000, 200_000)
+    column = key_column(pa.array(values))
+    found = group_rows(codes_of_keys([column], len(values)), [column])
+    assert (values[found.first_rows][found.numbers] == values).all()
+    assert found.count == len(np.unique(values))
+
+
+def array_of(values: list[object], kind: pa.DataType) -> pa.Array:
+    return pa.array(values, pa.int32()).cast(kind) if pa.types.is_date(kind) else pa.array(values).cast(kind)
+
+
+@pytest.mark.parametrize("kind", [pa.int8(), pa.float32(), pa.float64(), pa.string(), pa.date32(), pa.bool_()])
+@pytest.mark.parametrize("largest", [False, True])
+def test_extremes_leave_nulls_out(kind: pa.DataType, largest: bool) -> None:
+    values = {"string": ["b", "a", None], "bool": [True, False, None]}.get(str(kind), [2, 1, None])
+    found = fold_extremes(array_of(values, kind), np.array([0, 0, 1]), 3, largest=largest)
+    assert found.type == kind
+    assert found[0] == array_of([values[0 if largest else 1]], kind)[0]
+    assert found.to_pylist()[1:] == [None, None]
+
+
+def test_nan_is_above_all_numbers() -> None:
+    values, groups = pa.array([math.nan, math.inf, math.nan, -math.inf]), np.array([0, 0, 1, 2])
+    assert math.isnan(fold_extremes(values, groups, 3, largest=True)[0].as_py())
+    assert fold_extremes(values, groups, 3, largest=False)[0].as_py() == math.inf
+    assert math.isnan(fold_extremes(values, groups, 3, largest=False)[1].as_py())
+    assert fold_extremes(values, groups, 3, largest=True)[2].as_py() == -math.inf
+
+
+@pytest.mark.parametrize("count", [0, 1, 100, 5_000, 20_000, 500_000])
+def test_approximate_counts_are_near(count: int) -> None:
+    codes = codes_of_keys([key_column(pa.array(np.arange(count)))], count)
+    ranks = np.zeros(4096, np.int8)
+    np.maximum.at(ranks, registers_of(codes), ranks_of(codes))
+    used = np.flatnonzero(ranks)
+    (found,) = estimate_distinct(ranks[used], np.zeros(len(used), np.int64), 1)
+    assert abs(int(found) - count) <= 0.05 * count

@@ -1,0 +1,1 @@
+"""Programs of clients against a control plane, and the model they are held to."""

@@ -1,0 +1,1 @@
+"""Crashes, retries and late things on demand."""

@@ -1,0 +1,1 @@
+"""Random streams, rows, queries and plans."""
