@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -47,6 +48,13 @@ def test_importing_dovetail_alone_loads_no_spark() -> None:
     run = [sys.executable, "-c", "import sys, dovetail; print('pyspark' in sys.modules)"]
     answer = subprocess.run(run, capture_output=True, text=True, check=True, env=ENVIRONMENT)
     assert answer.stdout.strip() == "False"
+
+
+def test_the_package_imports_nothing_that_stays_in_the_repository() -> None:
+    outside = re.compile(r"^\s*(?:from|import) (?:tests|benchmarks|tools)\b", re.MULTILINE)
+    importers = [path for path in PACKAGE.rglob("*.py") if outside.search(path.read_text(encoding="utf-8"))]
+    # The command that runs the benchmarks from a clone, and says so elsewhere.
+    assert [path.relative_to(PACKAGE).as_posix() for path in importers] == ["cli/bench.py"]
 
 
 def test_architecture_page_names_every_folder() -> None:

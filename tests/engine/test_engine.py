@@ -10,8 +10,8 @@ import pytest
 from dovetail.core.errors import BucketMissing, CheckpointLocked, QueryError, SessionError, StreamError, UnknownName
 from dovetail.engine.control.registry import QueryState
 from dovetail.engine.explain.explain import explain_query
+from dovetail.testing.faults import Faults, SimulatedCrash
 from dovetail.testing.local_session import LocalSession
-from tests.support.faults.faults import Faults, SimulatedCrash
 
 if TYPE_CHECKING:
     from conftest import Bench

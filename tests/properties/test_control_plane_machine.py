@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, Phase, note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
+from dovetail.testing.faults import CRASH_STEPS
 from tests.support.asserts import scratch_dir
 from tests.support.control.runs import ControlRun, LocalHost, check_program, run_program
 from tests.support.control.steps import (
@@ -34,7 +35,6 @@ from tests.support.control.steps import (
     random_program,
     request_of,
 )
-from tests.support.faults.faults import CRASH_STEPS
 from tests.support.generators.cases import random_case
 
 CASE_COUNT = int(os.environ.get("DOVETAIL_CASES", "600"))

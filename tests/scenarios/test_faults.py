@@ -9,9 +9,9 @@ from random import Random
 
 import pytest
 
+from dovetail.testing.faults import CRASH_STEPS, Faults, SimulatedCrash
 from tests.support.asserts import check_run, open_session
 from tests.support.cases import EngineCase
-from tests.support.faults.faults import CRASH_STEPS, Faults, SimulatedCrash
 from tests.support.faults.runs import BatchFaults, deliver_again, random_faults, read_run, run_with_faults
 from tests.support.generators.cases import CHAINS, CaseLimits, random_case
 from tests.support.oracles.answers import DuckDbOracle

@@ -18,10 +18,10 @@ from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.local.run_local import run_local
 from dovetail.runtime.message import Message
 from dovetail.stats.catalog import StatsCatalog
+from dovetail.testing.faults import CRASH_STEPS, Faults, SimulatedCrash
 from dovetail.testing.local_session import LocalSession
 from tests.support.asserts import assert_same_answers
 from tests.support.cases import EngineCase, QueryCase, StreamCase, moment_of
-from tests.support.faults.faults import CRASH_STEPS, Faults, SimulatedCrash
 from tests.support.generators.cases import START_US
 from tests.support.generators.chain_cases import COLUMNS
 from tests.support.oracles.answers import DuckDbOracle, answers_of_table

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from dovetail.testing.faults import Faults, SimulatedCrash
 from tests.support.asserts import open_session
 from tests.support.cases import EngineCase, QueryCase, StreamCase, moment_of
-from tests.support.faults.faults import Faults, SimulatedCrash
 from tests.support.faults.runs import read_run
 from tests.support.generators.cases import START_US
 

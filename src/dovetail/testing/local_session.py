@@ -29,8 +29,8 @@ from dovetail.runtime.probe.snapshot import forget_buckets
 from dovetail.stats.unit_costs import DEFAULT_UNIT_COSTS
 from dovetail.store.read_answers import current_answers
 from dovetail.store.vacuum import VacuumReport, vacuum
-from tests.support.faults.faults import Faults
-from tests.support.local_history import LocalHistory
+from dovetail.testing.faults import Faults
+from dovetail.testing.local_history import LocalHistory
 
 
 class LocalQuery:

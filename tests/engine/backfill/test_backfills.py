@@ -13,10 +13,10 @@ from dovetail.engine.engine import Engine
 from dovetail.engine.options import make_options
 from dovetail.query.stream import Stream
 from dovetail.query.types import INT, TIMESTAMP
+from dovetail.testing.faults import CRASH_STEPS, Faults, SimulatedCrash
+from dovetail.testing.local_history import LocalHistory
 from dovetail.testing.local_session import LocalSession
 from tests.support.faults.backfill_runs import HISTORY_STEPS
-from tests.support.faults.faults import CRASH_STEPS, Faults, SimulatedCrash
-from tests.support.local_history import LocalHistory
 
 JOIN = "SELECT a.v AS av, b.v AS bv FROM a JOIN b ON a.k = b.k WITHIN 5 SECONDS"
 FOR_EVER = "SELECT a.v AS av, b.v AS bv FROM a JOIN b ON a.k = b.k"

@@ -7,7 +7,7 @@ import pytest
 
 from dovetail.engine.backfill import thread as backfill_thread
 from dovetail.engine.backfill.thread import MAX_BATCHES, BackfillThread, Pace
-from tests.support.local_history import LocalHistory
+from dovetail.testing.local_history import LocalHistory
 
 JOIN = "SELECT a.v AS av, b.v AS bv FROM a JOIN b ON a.k = b.k WITHIN 5 SECONDS"
 PATIENCE_S = 20.0

@@ -13,8 +13,8 @@ import pytest
 from dovetail.core.errors import QueryError, SessionError, StreamError
 from dovetail.query.stream_spec import StreamSpec
 from dovetail.query.types import INT, TIMESTAMP
+from dovetail.testing.faults import Faults, SimulatedCrash
 from dovetail.testing.local_session import LocalSession
-from tests.support.faults.faults import Faults, SimulatedCrash
 
 if TYPE_CHECKING:
     from conftest import Bench

@@ -11,11 +11,11 @@ from typing import Protocol
 from dovetail.core.errors import QueryError
 from dovetail.engine.control.registry import QueryRecord
 from dovetail.engine.control.statement_result import StatementResult
+from dovetail.testing.faults import Faults, SimulatedCrash
 from tests.support.asserts import CaseFailed, assert_same_answers, open_session, scratch_dir
 from tests.support.cases import EngineCase
 from tests.support.control.model import ControlModel, ModelQuery
 from tests.support.control.steps import Ask, ControlProgram, Push, Redeliver, Restart, Step, program_to_json
-from tests.support.faults.faults import Faults, SimulatedCrash
 from tests.support.faults.runs import deliver_again
 from tests.support.oracles.answers import Answers, DuckDbOracle, answers_of_table
 

@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass, replace
 from random import Random
 from typing import Any
 
+from dovetail.testing.faults import CRASH_STEPS
 from tests.support.cases import EngineCase, case_from_json, case_to_json
-from tests.support.faults.faults import CRASH_STEPS
 from tests.support.generators.cases import CaseLimits, random_case
 from tests.support.generators.queries import QueryLimits
 

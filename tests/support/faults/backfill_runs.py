@@ -11,12 +11,12 @@ from typing import Any
 from dovetail.core.errors import QueryError
 from dovetail.engine.backfill.record import BackfillState
 from dovetail.engine.control.registry import QueryRecord
+from dovetail.testing.faults import CRASH_STEPS, Faults, SimulatedCrash
+from dovetail.testing.local_history import LocalHistory
 from dovetail.testing.local_session import LocalSession
 from tests.support.asserts import assert_same_answers, open_session
 from tests.support.cases import EngineCase, QueryCase, Row, StreamCase, moment_of
-from tests.support.faults.faults import CRASH_STEPS, Faults, SimulatedCrash
 from tests.support.generators.cases import CaseLimits, random_case
-from tests.support.local_history import LocalHistory
 from tests.support.oracles.answers import Answers, DuckDbOracle, answers_of_table
 
 HOUR_US = 3_600_000_000

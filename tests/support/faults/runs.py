@@ -9,10 +9,10 @@ from random import Random
 from typing import Any, NoReturn
 
 from dovetail.runtime.batch_task import BatchTask
+from dovetail.testing.faults import CRASH_STEPS, Faults, SimulatedCrash
 from dovetail.testing.local_session import LocalSession
 from tests.support.asserts import CaseFailed, CaseRun, QueryRun, change_queries, open_session
 from tests.support.cases import COPIES, EngineCase
-from tests.support.faults.faults import CRASH_STEPS, Faults, SimulatedCrash
 from tests.support.oracles.answers import answers_of_table
 
 
