@@ -1,21 +1,21 @@
-"""The public Python API: a session over a Spark application, and handles to its queries."""
+"""A session: one Spark application that runs many continuous queries as one pipeline."""
 
 from __future__ import annotations
 
 import threading
 import uuid
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import Any, Literal, overload
 
 from pyspark.sql import DataFrame, SparkSession
 
+from dovetail.api.arguments import check_trigger, interval_s, local_path
+from dovetail.api.query import Query
 from dovetail.core.errors import SessionError, StreamError, UnknownQuery
 from dovetail.core.html_table import html_table
 from dovetail.engine.admission.query_estimate import QueryEstimate
 from dovetail.engine.backfill.backfills import Backfills
-from dovetail.engine.backfill.record import BackfillStatus
 from dovetail.engine.backfill.thread import BackfillThread
 from dovetail.engine.control.execute_statement import StatementRunner
 from dovetail.engine.control.query_options import QueryOptions, query_options
@@ -25,185 +25,25 @@ from dovetail.engine.control.statement_result import StatementResult
 from dovetail.engine.delivery.deliveries import Deliveries
 from dovetail.engine.delivery.delivery import Delivery
 from dovetail.engine.engine import Engine
-from dovetail.engine.explain.explain import ExplainFormat, explain_plan, explain_query
+from dovetail.engine.explain.explain import ExplainFormat, explain_plan
 from dovetail.engine.options import make_options
 from dovetail.engine.planning.elastic_units import ElasticUnits
 from dovetail.frontend.parse.statement import CreateStream
-from dovetail.optimizer.passes.derive_stores import growing_streams
-from dovetail.plan.live_query import LiveQuery
 from dovetail.query.durations import DurationError, parse_duration
-from dovetail.query.growing_groups import growing_groups
 from dovetail.query.stream import Stream
 from dovetail.query.stream_spec import StreamSpec, stream_spec
-from dovetail.runtime.result_batch import ResultBatch, TakeBatch
+from dovetail.runtime.result_batch import ResultBatch
 from dovetail.runtime.spark.executors import Executors
 from dovetail.runtime.spark.open_stream import check_source
-from dovetail.runtime.spark.pipeline import AVAILABLE_NOW, SparkPipeline
-from dovetail.runtime.spark.read_results import read_results
+from dovetail.runtime.spark.pipeline import SparkPipeline
 from dovetail.runtime.spark.source_history import SourceHistory
 from dovetail.runtime.spark.types import stream_columns
 from dovetail.runtime.spark.worker_python import use_own_interpreter
 from dovetail.runtime.spark.write_sink import write_sink
-from dovetail.store.read_answers import current_answers
 from dovetail.store.vacuum import VacuumReport, vacuum
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow as pa
 
 SINK_PATIENCE_S = 10.0
 """How long a session that stops waits for its sinks."""
-
-
-@dataclass(frozen=True)
-class QueryStatus:
-    """`complete_from` is the first batch all of whose rows the answers cover; batches are None while pending.
-
-    `growing_streams` are the streams whose rows the query keeps for ever, because no time bound lets them go;
-    `growing_groups` what it keeps for ever of its groups, because no window lets them go.
-    `delivered_batch` is the batch up to which the sink has all answers, None without a sink; `sink_error` what keeps
-    it from more.
-    `failed_batch` is the batch that put it into quarantine; `error` says why, and what to do.
-    `backfill` is None for a query that has none, and before it takes effect.
-    """
-
-    name: str
-    state: str
-    error: str | None
-    created_batch: int | None
-    complete_from: int | None
-    dropped_batch: int | None
-    changed_batch: int | None
-    failed_batch: int | None
-    total_rows: int
-    growing_streams: tuple[str, ...]
-    growing_groups: tuple[str, ...]
-    delivered_batch: int | None
-    sink_error: str | None
-    backfill: BackfillStatus | None = None
-
-
-class Query:
-    """A handle to one continuous query."""
-
-    def __init__(self, spark: SparkSession, engine: Engine, deliveries: Deliveries, query_id: str) -> None:
-        record = engine.record(query_id)
-        self._spark = spark
-        self._engine = engine
-        self._deliveries = deliveries
-        self.id = query_id
-        self.name = record.name
-        self.sql = record.sql
-
-    @property
-    def status(self) -> QueryStatus:
-        record = self._engine.record(self.id)
-        live = LiveQuery(self.id, self.name, self._engine.compiled(self.id))
-        delivery = self._deliveries.of(self.id)
-        return QueryStatus(
-            name=record.name,
-            state=record.state.value,
-            error=record.error,
-            created_batch=record.created_batch,
-            complete_from=record.answered_from,
-            dropped_batch=record.dropped_batch,
-            changed_batch=record.changed_batch,
-            failed_batch=record.failed_batch,
-            total_rows=record.total_rows,
-            growing_streams=tuple(growing_streams(live)),
-            growing_groups=growing_groups(live.query),
-            delivered_batch=None if delivery is None else delivery.delivered_batch,
-            sink_error=None if delivery is None else delivery.error,
-            backfill=self._engine.backfill_status(self.id),
-        )
-
-    @property
-    def estimate(self) -> QueryEstimate | None:
-        """What the query was expected to store, find and cost when it was created; None after a restart."""
-        return self._engine.estimate_of(self.id)
-
-    @property
-    def backfill(self) -> BackfillStatus | None:
-        """How far the answers from before the query are (docs/backfill.md); None if they were not asked for."""
-        return self._engine.backfill_status(self.id)
-
-    def cancel_backfill(self, *, request: str = "") -> None:
-        """End the backfill at the next batch edge; what it brought stays among the answers."""
-        self.set_options(request=request, backfill=False)
-
-    def drop(self, *, request: str = "") -> None:
-        """Stop the query at the next batch edge; its answers so far stay readable."""
-        self._engine.drop_query(self.id, request=request)
-
-    def set_options(self, *, request: str = "", **options: Any) -> None:
-        """Change options from the next batch on; those that are not named stay as they are."""
-        self._engine.set_query_options(self.id, options, request=request)
-
-    def await_effect(self, timeout: float | None = None) -> QueryStatus:
-        """Wait until the newest change of the query (created, dropped, options) is part of a committed batch."""
-        self._engine.await_effect(self.id, timeout)
-        return self.status
-
-    def results(self) -> DataFrame:
-        """All committed answers so far, as a batch DataFrame; of running groups those that are true now."""
-        query, files = self._engine.compiled(self.id), self._engine.results(self.id)
-        return read_results(self._spark, self._engine.root, query, files)
-
-    def foreach_batch(self, function: TakeBatch, *, after: int | None = None) -> Delivery:
-        """Have `function(arrow_table, batch)` called with every batch's answers, in order, in a thread of its own.
-
-        Answers that may be taken back come with a last column `_change`: +1 for a row that is now true, -1 for one
-        that was and is not any more.
-
-        It begins with the next batch, or with the first one later than `after`. A batch on which the function raises
-        is given to it again. This lasts as long as the session: attach it again after a restart, with `after` the
-        last batch that you have.
-        """
-        return self._deliveries.attach(self.id, function, after)
-
-    def await_delivered(self, timeout: float | None = None) -> bool:
-        """Wait until the query's sink has all answers that are committed now; False when the time is up first."""
-        delivery = self._deliveries.of(self.id)
-        return delivery is None or delivery.await_delivered(timeout)
-
-    def to_arrow(self) -> pa.Table:
-        """As `results`, read from their files without a Spark job; a repeated name gets a number."""
-        query, files = self._engine.compiled(self.id), self._engine.results(self.id)
-        return current_answers(self._engine.root, query, files, self._engine.options.timezone)
-
-    def to_pandas(self) -> pd.DataFrame:
-        """As `to_arrow`, for pandas."""
-        return self.to_arrow().to_pandas()
-
-    @overload
-    def explain(self, format: Literal["text"] = "text") -> str: ...
-    @overload
-    def explain(self, format: Literal["json"]) -> dict[str, Any]: ...
-
-    def explain(self, format: ExplainFormat = "text") -> str | dict[str, Any]:  # noqa: A002 - as users call it
-        """The query's paths through the shared plan, with whom it shares each, and what it costs (docs/explain.md).
-
-        «json» gives the same as a dictionary that `json.dumps` takes.
-        """
-        return explain_query(self._engine, self.id, format)
-
-    def __repr__(self) -> str:
-        status = self.status
-        return f"Query({self.name!r}, {status.state}, {status.total_rows} rows)"
-
-    def _repr_html_(self) -> str:
-        status = self.status
-        rows = [
-            ("state", status.state),
-            ("error", status.error),
-            ("answers", status.total_rows),
-            ("created in batch", status.created_batch),
-            ("complete from batch", status.complete_from),
-            ("dropped in batch", status.dropped_batch),
-            ("kept for ever", ", ".join((*status.growing_streams, *status.growing_groups)) or None),
-            ("SQL", self.sql),
-        ]
-        return html_table(f"Query {self.name}", (), [row for row in rows if row[1] is not None])
 
 
 class Session:
@@ -214,12 +54,12 @@ class Session:
     ) -> None:
         use_own_interpreter(spark)
         self._spark = spark
-        self._trigger = _check_trigger(trigger)
+        self._trigger = check_trigger(trigger)
         self._is_stopped = False
         if options.get("partitions") is None:
             options["partitions"] = spark.sparkContext.defaultParallelism
         options.setdefault("timezone", spark.conf.get("spark.sql.session.timeZone"))
-        self._engine = Engine(_local_path(checkpoint_dir), make_options(**options))
+        self._engine = Engine(local_path(checkpoint_dir), make_options(**options))
         self._deliveries = Deliveries(self._engine, partial(_write_sink, spark))
         self._pipeline = SparkPipeline(spark, self._engine.root, self._engine.run_batch)
         for name, spec in self._engine.declared_streams().items():
@@ -339,9 +179,9 @@ class Session:
             raise SessionError("the session is running already", hint="call stop() first")
         self._engine.check_ready()
         self._deliveries.start()
-        trigger = _check_trigger(trigger) or self._trigger
+        trigger = check_trigger(trigger) or self._trigger
         if self._engine.elastic is not None:
-            self._engine.elastic.interval_s = _interval_s(trigger)
+            self._engine.elastic.interval_s = interval_s(trigger)
         self._pipeline.start(trigger, self._engine.read_columns())
         self._backfill_thread.start()
         return self
@@ -416,32 +256,3 @@ class Session:
 
 def _write_sink(spark: SparkSession, sink: SinkSpec, batch: ResultBatch) -> None:
     write_sink(spark, sink.format, sink.options, batch)
-
-
-def _check_trigger(trigger: str | None) -> str | None:
-    if trigger is None or trigger == AVAILABLE_NOW:
-        return trigger
-    try:
-        parse_duration(trigger)
-    except DurationError as error:
-        raise SessionError(
-            f"trigger {trigger!r}: {error}", hint=f"use {AVAILABLE_NOW!r} or an interval such as '1 second'"
-        ) from None
-    return trigger
-
-
-def _interval_s(trigger: str | None) -> float | None:
-    """None where the next batch begins when the last has ended."""
-    return None if trigger is None or trigger == AVAILABLE_NOW else (parse_duration(trigger) / 1e6 or None)
-
-
-def _local_path(checkpoint_dir: str | Path) -> Path:
-    text = str(checkpoint_dir)
-    if text.startswith("file:"):
-        text = text.removeprefix("file://").removeprefix("file:")
-    if "://" in text:
-        raise SessionError(
-            f"checkpoint_dir {text!r} is not a path of a mounted filesystem",
-            hint="give a local folder, or one of a filesystem that all executors mount (NFS, Lustre, EFS)",
-        )
-    return Path(text).absolute()

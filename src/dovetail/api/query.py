@@ -1,0 +1,149 @@
+"""A handle to one continuous query of a session."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from pyspark.sql import DataFrame, SparkSession
+
+from dovetail.api.query_status import QueryStatus
+from dovetail.core.html_table import html_table
+from dovetail.engine.admission.query_estimate import QueryEstimate
+from dovetail.engine.backfill.record import BackfillStatus
+from dovetail.engine.delivery.deliveries import Deliveries
+from dovetail.engine.delivery.delivery import Delivery
+from dovetail.engine.engine import Engine
+from dovetail.engine.explain.explain import ExplainFormat, explain_query
+from dovetail.optimizer.passes.derive_stores import growing_streams
+from dovetail.plan.live_query import LiveQuery
+from dovetail.query.growing_groups import growing_groups
+from dovetail.runtime.result_batch import TakeBatch
+from dovetail.runtime.spark.read_results import read_results
+from dovetail.store.read_answers import current_answers
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+
+class Query:
+    """A handle to one continuous query."""
+
+    def __init__(self, spark: SparkSession, engine: Engine, deliveries: Deliveries, query_id: str) -> None:
+        record = engine.record(query_id)
+        self._spark = spark
+        self._engine = engine
+        self._deliveries = deliveries
+        self.id = query_id
+        self.name = record.name
+        self.sql = record.sql
+
+    @property
+    def status(self) -> QueryStatus:
+        record = self._engine.record(self.id)
+        live = LiveQuery(self.id, self.name, self._engine.compiled(self.id))
+        delivery = self._deliveries.of(self.id)
+        return QueryStatus(
+            name=record.name,
+            state=record.state.value,
+            error=record.error,
+            created_batch=record.created_batch,
+            complete_from=record.answered_from,
+            dropped_batch=record.dropped_batch,
+            changed_batch=record.changed_batch,
+            failed_batch=record.failed_batch,
+            total_rows=record.total_rows,
+            growing_streams=tuple(growing_streams(live)),
+            growing_groups=growing_groups(live.query),
+            delivered_batch=None if delivery is None else delivery.delivered_batch,
+            sink_error=None if delivery is None else delivery.error,
+            backfill=self._engine.backfill_status(self.id),
+        )
+
+    @property
+    def estimate(self) -> QueryEstimate | None:
+        """What the query was expected to store, find and cost when it was created; None after a restart."""
+        return self._engine.estimate_of(self.id)
+
+    @property
+    def backfill(self) -> BackfillStatus | None:
+        """How far the answers from before the query are (docs/backfill.md); None if they were not asked for."""
+        return self._engine.backfill_status(self.id)
+
+    def cancel_backfill(self, *, request: str = "") -> None:
+        """End the backfill at the next batch edge; what it brought stays among the answers."""
+        self.set_options(request=request, backfill=False)
+
+    def drop(self, *, request: str = "") -> None:
+        """Stop the query at the next batch edge; its answers so far stay readable."""
+        self._engine.drop_query(self.id, request=request)
+
+    def set_options(self, *, request: str = "", **options: Any) -> None:
+        """Change options from the next batch on; those that are not named stay as they are."""
+        self._engine.set_query_options(self.id, options, request=request)
+
+    def await_effect(self, timeout: float | None = None) -> QueryStatus:
+        """Wait until the newest change of the query (created, dropped, options) is part of a committed batch."""
+        self._engine.await_effect(self.id, timeout)
+        return self.status
+
+    def results(self) -> DataFrame:
+        """All committed answers so far, as a batch DataFrame; of running groups those that are true now."""
+        query, files = self._engine.compiled(self.id), self._engine.results(self.id)
+        return read_results(self._spark, self._engine.root, query, files)
+
+    def foreach_batch(self, function: TakeBatch, *, after: int | None = None) -> Delivery:
+        """Have `function(arrow_table, batch)` called with every batch's answers, in order, in a thread of its own.
+
+        Answers that may be taken back come with a last column `_change`: +1 for a row that is now true, -1 for one
+        that was and is not any more.
+
+        It begins with the next batch, or with the first one later than `after`. A batch on which the function raises
+        is given to it again. This lasts as long as the session: attach it again after a restart, with `after` the
+        last batch that you have.
+        """
+        return self._deliveries.attach(self.id, function, after)
+
+    def await_delivered(self, timeout: float | None = None) -> bool:
+        """Wait until the query's sink has all answers that are committed now; False when the time is up first."""
+        delivery = self._deliveries.of(self.id)
+        return delivery is None or delivery.await_delivered(timeout)
+
+    def to_arrow(self) -> pa.Table:
+        """As `results`, read from their files without a Spark job; a repeated name gets a number."""
+        query, files = self._engine.compiled(self.id), self._engine.results(self.id)
+        return current_answers(self._engine.root, query, files, self._engine.options.timezone)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """As `to_arrow`, for pandas."""
+        return self.to_arrow().to_pandas()
+
+    @overload
+    def explain(self, format: Literal["text"] = "text") -> str: ...
+    @overload
+    def explain(self, format: Literal["json"]) -> dict[str, Any]: ...
+
+    def explain(self, format: ExplainFormat = "text") -> str | dict[str, Any]:  # noqa: A002 - as users call it
+        """The query's paths through the shared plan, with whom it shares each, and what it costs (docs/explain.md).
+
+        «json» gives the same as a dictionary that `json.dumps` takes.
+        """
+        return explain_query(self._engine, self.id, format)
+
+    def __repr__(self) -> str:
+        status = self.status
+        return f"Query({self.name!r}, {status.state}, {status.total_rows} rows)"
+
+    def _repr_html_(self) -> str:
+        status = self.status
+        rows = [
+            ("state", status.state),
+            ("error", status.error),
+            ("answers", status.total_rows),
+            ("created in batch", status.created_batch),
+            ("complete from batch", status.complete_from),
+            ("dropped in batch", status.dropped_batch),
+            ("kept for ever", ", ".join((*status.growing_streams, *status.growing_groups)) or None),
+            ("SQL", self.sql),
+        ]
+        return html_table(f"Query {self.name}", (), [row for row in rows if row[1] is not None])

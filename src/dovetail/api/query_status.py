@@ -1,0 +1,35 @@
+"""What a query is doing, as one record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dovetail.engine.backfill.record import BackfillStatus
+
+
+@dataclass(frozen=True)
+class QueryStatus:
+    """`complete_from` is the first batch all of whose rows the answers cover; batches are None while pending.
+
+    `growing_streams` are the streams whose rows the query keeps for ever, because no time bound lets them go;
+    `growing_groups` what it keeps for ever of its groups, because no window lets them go.
+    `delivered_batch` is the batch up to which the sink has all answers, None without a sink; `sink_error` what keeps
+    it from more.
+    `failed_batch` is the batch that put it into quarantine; `error` says why, and what to do.
+    `backfill` is None for a query that has none, and before it takes effect.
+    """
+
+    name: str
+    state: str
+    error: str | None
+    created_batch: int | None
+    complete_from: int | None
+    dropped_batch: int | None
+    changed_batch: int | None
+    failed_batch: int | None
+    total_rows: int
+    growing_streams: tuple[str, ...]
+    growing_groups: tuple[str, ...]
+    delivered_batch: int | None
+    sink_error: str | None
+    backfill: BackfillStatus | None = None
