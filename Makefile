@@ -10,7 +10,7 @@ SUITES := single queries window multiway smallest ilp adaptive tpch-multi materi
 	placement partition elastic
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all lint fmt bench bench-quick clean
+.PHONY: help setup demo test test-all lint fmt bench bench-quick walk mutants clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,12 @@ bench: $(STAMP) ## Run all benchmark suites, put the table into the README and p
 
 bench-quick: $(STAMP) ## Run a short form of all suites, to see that they work
 	@set -e; for suite in $(SUITES); do $(BIN)/dovetail bench $$suite --quick --json bench-results/quick/$$suite.json; done
+
+walk: $(STAMP) ## Follow one query from SQL to answer, file by file
+	@$(BIN)/python -m tools.walk
+
+mutants: $(STAMP) ## Plant bugs one at a time and see that the tests find each (half an hour)
+	@$(BIN)/python -m tools.mutants
 
 clean: ## Remove .venv, caches and build output
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
