@@ -10,10 +10,10 @@ SUITES := single queries window multiway smallest ilp adaptive tpch-multi materi
 	placement partition elastic
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all lint fmt bench bench-quick walk mutants clean
+.PHONY: help setup demo test test-all lint fmt bench bench-report bench-quick walk mutants clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## Create .venv and install Dovetail with its development tools
 
@@ -47,10 +47,12 @@ fmt: $(STAMP) ## Format the code and apply safe fixes
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(STAMP) ## Run all benchmark suites, put the table into the README and print it (an hour or so)
-	@set -e; for suite in $(SUITES); do $(BIN)/dovetail bench $$suite --json bench-results/$$suite.json; done
-	@$(BIN)/python -m benchmarks.report.table README.md $(SUITES:%=bench-results/%.json)
-	@sed -n '/bench:begin/,/bench:end/p' README.md
+bench: $(STAMP) ## Run all benchmark suites and rewrite docs/benchmarks.md (hours; SUITES=single runs one)
+	@set -e; for suite in $(SUITES); do $(BIN)/dovetail bench $$suite --json docs/benchmarks/$$suite.json; done
+	@$(BIN)/python -m benchmarks.report.page
+
+bench-report: $(STAMP) ## Rewrite docs/benchmarks.md and its plots from docs/benchmarks/*.json
+	@$(BIN)/python -m benchmarks.report.page
 
 bench-quick: $(STAMP) ## Run a short form of all suites, to see that they work
 	@set -e; for suite in $(SUITES); do $(BIN)/dovetail bench $$suite --quick --json bench-results/quick/$$suite.json; done

@@ -54,5 +54,17 @@ class BenchOptions:
         return self.repeats or (quick_default if self.quick else default)
 
     @property
+    def arguments_text(self) -> str:
+        """The arguments of `dovetail bench` that make a run like this one, on any machine."""
+        given = {
+            "--rows": self.rows,
+            "--time-limit": self.time_limit_s,
+            "--repeats": self.repeats,
+            "--scale": self.scale,
+        }
+        texts = [f"{name} {value:.12g}" for name, value in given.items() if value is not None]
+        return " ".join(texts if self.seed == 1 else [*texts, f"--seed {self.seed}"])
+
+    @property
     def peer_time_limit_s(self) -> float:
         return self.time_limit_s or (QUICK_TIME_LIMIT_S if self.quick else DEFAULT_TIME_LIMIT_S)

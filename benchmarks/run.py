@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pyspark
 from pyspark.sql import SparkSession
 from rich.console import Console
 
-from benchmarks.elastic.plot import write_plot as write_elastic_plot
 from benchmarks.measure import Steps
 from benchmarks.options import BenchError, BenchOptions
+from benchmarks.report.plots import write_plot
 from benchmarks.report.table import figures_table
 from benchmarks.spark_session import memory_bytes, start_spark
 from benchmarks.suites import (
@@ -61,14 +62,6 @@ SUITES_WITHOUT_SPARK: dict[str, Callable[[BenchOptions, Steps], dict[str, object
     "placement": placement.run,
 }
 
-PLOTS: dict[str, Callable[[Mapping[str, Any], Path], None]] = {"elastic": write_elastic_plot}
-
-
-def write_plot(figures: Mapping[str, Any], path: Path) -> None:
-    """Draw a suite's figures, if they are drawn."""
-    if figures["suite"] in PLOTS:
-        PLOTS[figures["suite"]](figures, path)
-
 
 def run_suite(suite: str, options: BenchOptions, console: Console) -> dict[str, object]:
     """Run one suite with progress and a final table on `console`; the figures are ready for `json.dump`."""
@@ -101,4 +94,20 @@ def _circumstances(options: BenchOptions) -> dict[str, object]:
         "machine": {"cores": options.cores, "memory_gib": round(memory_bytes() / 2**30)},
         "date": datetime.now(UTC).date().isoformat(),
         "spark_version": pyspark.__version__,
+        "commit": _commit(),
+        "arguments": options.arguments_text,
     }
+
+
+def _commit() -> str | None:
+    """Of the clone that was measured, marked if it was changed since; None without git."""
+    git = shutil.which("git")
+    if git is None:
+        return None
+    described = subprocess.run(  # noqa: S603 - arguments of our own
+        [git, "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--exclude", "*"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return described.stdout.strip() or None

@@ -1,4 +1,4 @@
-"""The lines that each suite's figures become, for the table after a run and for the README."""
+"""The lines that each suite's figures become, for the table after a run and for docs/benchmarks.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures become a table, and the README's block is replaced and nothing else."""
+"""Figures become rows, plots and a page; the committed page is what its JSON makes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,12 @@ from typing import Any
 import pytest
 
 from benchmarks.options import BenchError
-from benchmarks.report.table import BEGIN_MARK, END_MARK, figure_rows, main, markdown_block, replace_block
+from benchmarks.report.figure_rows import ROWS_BY_SUITE
+from benchmarks.report.page import PAGE, main, page_text, read_figures
+from benchmarks.report.plots import PLOT_BY_SUITE, write_plot
+from benchmarks.report.suite_notes import NOTE_BY_SUITE
+from benchmarks.report.table import figure_rows
+from benchmarks.run import SUITES, SUITES_WITHOUT_SPARK
 
 CIRCUMSTANCES: dict[str, Any] = {
     "machine": {"cores": 2, "memory_gib": 24},
@@ -198,49 +203,57 @@ def test_what_spark_refused_and_what_it_did_not_finish_is_said() -> None:
     assert values["factorized, faster than with rows built"] == "100.0x"
 
 
-def test_the_block_names_the_machine_and_the_date_once() -> None:
-    block = markdown_block([SMALLEST, QUERIES])
-    assert block.startswith("Measured on 2 cores, 24 GiB, Spark 4.3.0, 2026-01-31.\n")
-    assert "| `smallest` | batch, median | 150 ms |" in block
+def test_the_page_names_machine_date_commit_and_command() -> None:
+    page = page_text([{**SMALLEST, "commit": "abc1234", "arguments": "--rows 600"}])
+    assert (
+        "`dovetail bench smallest --rows 600` on 2 cores, 24 GiB, Spark 4.3.0, 2026-01-31, commit abc1234 "
+        "([JSON](benchmarks/smallest.json))."
+    ) in page
+    assert "| batch, median | 150 ms |" in page
+    assert "![smallest](benchmarks/smallest.svg)" in page
 
 
-def test_suites_that_were_not_run_anew_keep_their_rows() -> None:
-    old = markdown_block([SMALLEST, QUERIES])
-    newer = {**SMALLEST, "date": "2026-02-01", "batch_ms_p50": 99.0}
-    block = markdown_block([newer], old)
-    assert [row for row in block.splitlines() if "`queries`" in row] == [
-        r for r in old.splitlines() if "`queries`" in r
-    ]
-    assert [row for row in block.splitlines() if "batch, median" in row and "Spark" not in row] == [
-        "| `smallest` | batch, median | 99 ms |"
-    ]
-    assert "2026-01-31; 2 cores" in block
-    assert markdown_block([SMALLEST], old) == old
+def test_suites_stand_in_the_order_of_the_registry_whatever_the_files_order() -> None:
+    page = page_text([SMALLEST, QUERIES])
+    assert page == page_text([QUERIES, SMALLEST])
+    assert page.index("## queries") < page.index("## smallest")
 
 
-def test_only_the_text_between_the_marks_changes() -> None:
-    readme = f"before\n{BEGIN_MARK}\nold\n{END_MARK}\nafter\n"
-    assert replace_block(readme, "new") == f"before\n{BEGIN_MARK}\nnew\n{END_MARK}\nafter\n"
-    assert replace_block(replace_block(readme, "new"), "newer") == replace_block(readme, "newer")
+def test_figures_that_were_read_back_from_a_table_are_marked() -> None:
+    assert "as published" not in page_text([SMALLEST])
+    assert "2026-01-31, as published" in page_text([{**SMALLEST, "transcribed": "from the table"}])
 
 
-@pytest.mark.parametrize(
-    "readme",
-    ["", BEGIN_MARK, END_MARK, f"{END_MARK}{BEGIN_MARK}", f"{BEGIN_MARK}{END_MARK}{BEGIN_MARK}{END_MARK}"],
-)
-def test_a_readme_without_one_place_for_the_figures_is_refused(readme: str) -> None:
-    with pytest.raises(BenchError, match="no place"):
-        replace_block(readme, "new")
+def test_the_command_writes_the_page_and_the_plots(tmp_path: Path) -> None:
+    folder = tmp_path / "benchmarks"
+    folder.mkdir()
+    (folder / "smallest.json").write_text(json.dumps(SMALLEST), encoding="utf-8")
+    assert main([str(tmp_path / "benchmarks.md")]) == 0
+    assert "## smallest" in (tmp_path / "benchmarks.md").read_text(encoding="utf-8")
+    assert "Spark, median" in (folder / "smallest.svg").read_text(encoding="utf-8")
 
 
-def test_the_command_rewrites_the_readme_from_json_files(tmp_path: Path) -> None:
-    readme, figures = tmp_path / "README.md", tmp_path / "smallest.json"
-    readme.write_text(f"# x\n{BEGIN_MARK}\n{END_MARK}\n", encoding="utf-8")
-    figures.write_text(json.dumps(SMALLEST), encoding="utf-8")
-    assert main([str(readme), str(figures)]) == 0
-    assert "| `smallest` | batch, 90th percentile | 180 ms |" in readme.read_text(encoding="utf-8")
+def test_quick_runs_are_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "benchmarks"
+    folder.mkdir()
+    (folder / "smallest.json").write_text(json.dumps({**SMALLEST, "quick": True}), encoding="utf-8")
+    with pytest.raises(BenchError, match="quick runs are no results: smallest"):
+        main([str(tmp_path / "benchmarks.md")])
 
 
-def test_the_command_without_figures_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["README.md"]) == 2
-    assert "usage" in capsys.readouterr().err
+def test_every_suite_has_rows_a_note_and_a_plot() -> None:
+    assert list(ROWS_BY_SUITE) == list(NOTE_BY_SUITE) == list(PLOT_BY_SUITE)
+    assert set(ROWS_BY_SUITE) == {*SUITES, *SUITES_WITHOUT_SPARK}
+
+
+def test_the_committed_page_is_the_one_that_its_figures_make() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page_text(read_figures(PAGE.with_suffix("")))
+
+
+@pytest.mark.parametrize("path", sorted(PAGE.with_suffix("").glob("*.json")), ids=lambda path: path.stem)
+def test_committed_figures_can_be_drawn_and_lie_beside_their_plot(path: Path, tmp_path: Path) -> None:
+    figures = json.loads(path.read_text(encoding="utf-8"))
+    assert figures["suite"] == path.stem
+    assert path.with_suffix(".svg").exists()
+    if write_plot(figures, tmp_path / "plot.svg"):
+        assert (tmp_path / "plot.svg").read_text(encoding="utf-8").startswith("<?xml")
