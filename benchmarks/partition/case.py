@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,14 +12,19 @@ from benchmarks.replay import Replay, StreamFolder, replay
 from benchmarks.suites.skew import slowest_over_mean
 from benchmarks.workbench import Workbench
 
+UNSHARED = "unshared"
 MODES: Mapping[str, Mapping[str, Any]] = {
-    "unshared": {"exchange": "rows", "copies": "query"},
+    UNSHARED: {"exchange": "rows", "copies": "key"},
     "by_key": {"exchange": "rows", "copies": "key"},
     "shared": {"exchange": "rows", "copies": "partition", "placement": "shared"},
     "references": {"exchange": "references"},
 }
-"""Every query ships for itself; a tuple goes once for each key that any query partitions by (AJoin); once to each
-partition that any of them sends it to, key groups placed so that these are few (SASPAR); not at all (the default)."""
+"""Every query ships for itself, in a session of its own; a tuple goes once for each key that any query partitions by
+(AJoin); once to each partition that any of them sends it to, key groups placed so that these are few (SASPAR); not at
+all (the default)."""
+
+MOST_SESSIONS = 20
+"""Where every query has a session of its own, so many of them run, one after the other, and stand for all."""
 
 LEARNING_SHARE = 0.5
 """Of the batches: in these a session learns of its streams and places key groups. They count for no mode."""
@@ -37,6 +43,18 @@ class PartitionCase:
     @property
     def answers_groups(self) -> bool:
         return any(right.rows is not None for right in self.right.values())
+
+    def alone(self, name: str) -> PartitionCase:
+        """One of the queries, over the streams that its text names."""
+        sql = self.sql_by_name[name]
+        streams = tuple(stream for stream in self.streams if re.search(rf"\b{stream.name}\b", sql))
+        return PartitionCase(f"{self.name}, {name}", streams, self.rows, {name: sql}, {name: self.right[name]})
+
+    @property
+    def sample(self) -> tuple[str, ...]:
+        """Queries that stand for all, spread evenly over those whose answers are checked."""
+        checked = tuple(self.right)
+        return checked[:: -(-len(checked) // MOST_SESSIONS)]
 
 
 @dataclass(frozen=True)
@@ -78,7 +96,8 @@ def compare(bench: Workbench, case: PartitionCase, partitions: int, repeats: int
     for _ in range(repeats):
         for mode, options in MODES.items():
             with bench.steps.step(f"{case.name}: {mode}"):
-                runs_by_mode[mode].append(run_mode(bench, case, {**options, "partitions": partitions}))
+                run = run_unshared if mode == UNSHARED else run_mode
+                runs_by_mode[mode].append(run(bench, case, {**options, "partitions": partitions}))
             newest = runs_by_mode[mode][-1]
             bench.steps.note(f"  {newest.seconds:.2f} s, {newest.shipped_bytes / 1e6:.1f} MB of tuples shipped")
     best = {mode: min(runs, key=lambda run: run.seconds) for mode, runs in runs_by_mode.items()}
@@ -92,6 +111,7 @@ def compare(bench: Workbench, case: PartitionCase, partitions: int, repeats: int
         "imbalance": round(best["shared"].imbalance, 3),
         "placed_in_batch": best["shared"].placed_in_batch,
         "queries_checked": len(case.right),
+        "unshared_sessions": len(case.sample),
         "results_equal": all(run.is_equal for runs in runs_by_mode.values() for run in runs),
         "spread": {mode: sorted(round(run.seconds, 3) for run in runs) for mode, runs in runs_by_mode.items()},
     }
@@ -112,6 +132,24 @@ def _by_mode(best: Mapping[str, ModeRun]) -> dict[str, object]:
         figures["shipped_ratio"] = round(unshared.shipped_bytes / shared.shipped_bytes, 2)
         figures["shipped_ratio_by_key"] = round(best["by_key"].shipped_bytes / shared.shipped_bytes, 2)
     return figures
+
+
+def run_unshared(bench: Workbench, case: PartitionCase, options: Mapping[str, Any]) -> ModeRun:
+    """A session a query, one after the other: what a sample of them took, scaled up to all queries.
+
+    What it takes to start a session is in no run's seconds.
+    """
+    runs = [run_mode(bench, case.alone(name), options) for name in case.sample]
+    scale = len(case.sql_by_name) / len(runs)
+    return ModeRun(
+        seconds=scale * sum(run.seconds for run in runs),
+        shipped_bytes=round(scale * sum(run.shipped_bytes for run in runs)),
+        shipped_rows=round(scale * sum(run.shipped_rows for run in runs)),
+        exchanged_bytes=round(scale * sum(run.exchanged_bytes for run in runs)),
+        imbalance=max(run.imbalance for run in runs),
+        placed_in_batch=None,
+        is_equal=all(run.is_equal for run in runs),
+    )
 
 
 def run_mode(bench: Workbench, case: PartitionCase, options: Mapping[str, Any]) -> ModeRun:

@@ -1,11 +1,13 @@
 """Suite `partition`: what shipping tuples costs with and without sharing, by Spark's own shuffle metrics.
 
 Three workloads: the join and grouping parts of fourteen TPC-H queries over its tables as streams, AJoin's template with
-more and more queries, and two aggregates over the traces of a cluster. Each runs four ways over the same batches, all
-in one session: every query ships for itself; tuples go once for each key that any query partitions by (AJoin); once to
-each partition that any query sends them to, with key groups placed so that these are few (SASPAR); and by references,
-the session's default, which ships no tuple. There is a partition a core. The first half of the batches, in which a
-session learns of its streams and places key groups, counts for none; a time is that of the other half's batches.
+more and more queries, and two aggregates over the traces of a cluster. Each runs four ways over the same batches: every
+query ships for itself, in a session of its own; and in one session, tuples go once for each key that any query
+partitions by (AJoin); once to each partition that any query sends them to, with key groups placed so that these are few
+(SASPAR); and by references, the session's default, which ships no tuple. There is a partition a core. The first half of
+the batches, in which a session learns of its streams and places key groups, counts for none; a time is that of the
+other half's batches. Of queries with sessions of their own at most 20 run, one session after the other, and their
+figures are scaled up to all queries; starting a session counts for none.
 
 Aggregates over a stream ship no tuple either: rows are folded where they are, and partial groups travel. So of the
 cluster's two `shipped_*` is 0, and `exchanged_*` tells what partial groups and all else came to.
@@ -42,9 +44,9 @@ QUICK_QUERY_COUNTS = (1, 20)
 DEFAULT_AJOIN_ROWS = 80_000
 QUICK_AJOIN_ROWS = 4_000
 MOST_ROW_QUERIES = 10_000_000
-"""Rows times queries of one run: where every query ships for itself, this is what takes the time."""
+"""Rows times queries of one run, so that one with very many queries ends as well."""
 MOST_BATCH_QUERIES = 2_000
-"""Batches times queries, for the same reason: each query has files of its own in every batch."""
+"""Batches times queries, for the same reason: each query has answers of its own in every batch."""
 SECONDS_PER_BATCH = 2
 RANGE_OVER_RATE = 5
 """About 0.1 results a query and input row, as in suite `queries`; with very many queries fewer."""

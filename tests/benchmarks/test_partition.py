@@ -14,17 +14,18 @@ from rich.console import Console
 
 from benchmarks.data.cluster_traces import QUERIES as CLUSTER_QUERIES
 from benchmarks.data.cluster_traces import ClusterTraces, duckdb_sql
+from benchmarks.data.folder_case import Right
 from benchmarks.measure import Steps
 from benchmarks.options import BenchOptions
-from benchmarks.partition.case import MODES
+from benchmarks.partition.case import MODES, UNSHARED, PartitionCase
 from benchmarks.partition.change import longer, placed_in
 from benchmarks.peers.duckdb_peer import DuckDbViews
-from benchmarks.replay import Replay, duckdb_views
+from benchmarks.replay import Replay, StreamFolder, duckdb_views
 from benchmarks.report.figure_rows import ROWS_BY_SUITE
 from benchmarks.suites import partition
 from benchmarks.tpch.fourteen import COLUMNS, QUERIES
 from benchmarks.tpch.tables import TpchFiles, growth_is_meant, select_sql, write_tpch
-from benchmarks.verify import same_rows
+from benchmarks.verify import Answer, same_rows
 from benchmarks.workbench import Workbench
 from dovetail.testing.local_session import LocalSession
 
@@ -47,7 +48,19 @@ def test_there_are_fourteen_and_each_has_an_answer(right: dict[str, pa.Table]) -
     assert all(table.num_rows for table in right.values())
 
 
-@pytest.mark.parametrize("mode", MODES)
+def test_a_query_for_itself_reads_only_what_it_names(tpch: TpchFiles, right: dict[str, pa.Table]) -> None:
+    streams = tuple(StreamFolder(table, tpch.path(table), "") for table in COLUMNS)
+    sql_by_name = {name: query.sql for name, query in QUERIES.items()}
+    answers = {name: Right(Answer(found.num_rows, 0), found) for name, found in right.items()}
+    case = PartitionCase("tpch", streams, 1, sql_by_name, answers)
+    assert case.sample == tuple(QUERIES)
+    named = {stream.name for stream in case.alone("q3").streams}
+    assert named == {"customer", "orders", "lineitem"}
+    many = PartitionCase("many", (), 1, {}, {str(number): answers["q3"] for number in range(100)})
+    assert many.sample == tuple(str(number) for number in range(0, 100, 5))
+
+
+@pytest.mark.parametrize("mode", [mode for mode in MODES if mode != UNSHARED])
 def test_the_queries_answer_what_duckdb_does_however_rows_travel(
     tpch: TpchFiles, right: dict[str, pa.Table], mode: str, tmp_path: Path
 ) -> None:

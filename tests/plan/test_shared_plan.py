@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from dovetail.plan.join_matrix import JoinMatrix
 from dovetail.plan.placement import Placement, Placements, even_placement
 from dovetail.plan.probe_tree import Emit, Leg, ProbeNode, ProbeStep, ProbeTree
 from dovetail.plan.shared_plan import SharedPlan
@@ -112,9 +111,3 @@ def test_a_use_without_a_placement_of_its_own_has_the_usual_one() -> None:
     assert plan.placement == even_placement(2, 2)
     assert plan.placement_of("b", INDEX) == plan.placement_of("b", IndexPlan((KEY,), order=KEY)) == swapped
     assert plan.placement_of("a", INDEX) == plan.placement
-
-
-def test_a_join_matrix_has_as_many_partitions_as_cells() -> None:
-    plan = plan_of((replace(STORE, id="a"), STORE), (TREE,))
-    with pytest.raises(ValueError, match="join-matrix of 1 x 2 cells has no 1 partitions"):
-        replace(plan, matrix=JoinMatrix.of(("a", "b"), 2))

@@ -1,9 +1,7 @@
-"""Routings, placements, shipped rows and the join-matrix through the real Session: answers are Spark's batch SQL's."""
+"""Routings, placements and shipped rows through the real Session: answers are Spark's batch SQL's."""
 
 from __future__ import annotations
 
-from contextlib import suppress
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,18 +9,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dovetail import Session
-from dovetail.core.errors import QueryError
 from dovetail.engine.planning.planner import Planner
 from dovetail.optimizer.passes.choose_routing import ChosenRouting
 from dovetail.plan.placement import Placements
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.stats.catalog import StatsCatalog
-from dovetail.testing.local_session import LocalSession
 from tests.support.asserts import assert_same_answers
 from tests.support.cases import EngineCase, keep_rows_in_time
 from tests.support.generators.cases import CaseLimits, random_case
 from tests.support.generators.plans import RandomPlacements, RandomRoutings
-from tests.support.generators.queries import QueryLimits
 from tests.support.oracles.answers import answers_of_table
 from tests.support.spark_runs import FileStreams, SparkBatchOracle
 
@@ -129,18 +124,3 @@ def test_references_ship_no_rows(spark: SparkSession, tmp_path: Path) -> None:
     seen = check(spark, case_of(15), tmp_path, partitions=2)
     assert all(progress["shipped"]["rows"] == progress["shipped"]["bytes"] == 0 for progress in seen)
     assert any(progress["shipped"]["exchangedBytes"] for progress in seen)
-
-
-def test_a_join_matrix_answers_as_batch_sql(spark: SparkSession, tmp_path: Path) -> None:
-    """With the queries of a case that fit into one matrix."""
-    case = case_of(13, replace(LIMITS, queries=QueryLimits(max_relations=2)))
-    fitting = LocalSession(tmp_path / "local", layout="join_matrix")
-    for stream in case.streams:
-        fitting.create_stream(stream.name, stream.schema, stream.event_time, stream.lateness)
-    kept = []
-    for query in case.queries:
-        with suppress(QueryError):
-            fitting.create_query(query.sql, query.name)
-            kept.append(query)
-    assert kept
-    check(spark, replace(case, queries=tuple(kept)), tmp_path, partitions=4, layout="join_matrix")

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dovetail.core.errors import BucketCorrupt, BucketMissing
+from dovetail.core.errors import BucketCorrupt, BucketMissing, SessionError
 from dovetail.kernels.match.match_pairs import NULL_TIME
 from dovetail.store.bucket_file import (
     Bucket,
@@ -151,3 +151,11 @@ def test_a_missing_file_is_missing_when_checked_and_when_opened(tmp_path: Path) 
     for read in (check_bucket, Bucket):
         with pytest.raises(BucketMissing, match=f"{PATH} is missing"):
             read(tmp_path, meta)
+
+
+def test_a_record_may_name_a_cell_only_if_it_has_none(tmp_path: Path) -> None:
+    """Checkpoints of the join-matrix, which Dovetail had as a layout, cannot be read as if rows lay in them once."""
+    meta = written(tmp_path)
+    assert BucketMeta.from_json({**meta.to_json(), "cell": None}) == meta
+    with pytest.raises(SessionError, match="made with the layout 'join_matrix'"):
+        BucketMeta.from_json({**meta.to_json(), "cell": [0, 4, 0]})

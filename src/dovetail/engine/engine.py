@@ -34,7 +34,6 @@ from dovetail.engine.batch.read_messages import read_messages
 from dovetail.engine.batch.result_index import ResultIndex
 from dovetail.engine.calibrate.unit_cost_cache import load_unit_costs
 from dovetail.engine.control.changelog import Action
-from dovetail.engine.control.check_layout import check_checkpoint
 from dovetail.engine.control.control_plane import CompileText, ControlPlane
 from dovetail.engine.control.query_options import QueryOptions
 from dovetail.engine.control.registry import QueryRecord, Registry
@@ -103,7 +102,6 @@ class Engine:
             open_layout(root)
             latest = read_latest(root)
             self._state = EngineState() if latest is None else EngineState.from_stored(latest[1])
-            check_checkpoint(options.layout, options.partitions, self._state.buckets)
             for meta in self._state.buckets:
                 check_bucket(root, meta)
             self._control = ControlPlane(root, options, compile_text, self._check_backfill)
@@ -375,9 +373,6 @@ class Engine:
                     ),
                     hint="register the same streams, or start with an empty checkpoint folder",
                 )
-            for record in self._registry().records:
-                if record.is_live:
-                    self._control.check_layout(self._state, self.compiled(record.id))
 
     # Batches
 

@@ -18,11 +18,8 @@ MAX_KEY_GROUPS = 1 << 15
 OPTIMIZERS = ("greedy", "joint")
 KEEPING = ("never", "by cost", "always")
 ROUTINGS = ("auto", "hash", "random", "contrand")
-BICLIQUE = "join_biclique"
-MATRIX = "join_matrix"
 COPY_A_PARTITION = Copies.PARTITION.value
-COPY_A_QUERY = "query"
-COPIES = (*(each.value for each in Copies), COPY_A_QUERY)
+COPIES = tuple(each.value for each in Copies)
 REFERENCES = "references"
 ROWS = "rows"
 EVEN = "even"
@@ -53,12 +50,8 @@ class EngineOptions:
     `routing`: how the rows of an index are spread over partitions; «auto» by predicate and skew, else the same for all
     keyed ones, «contrand» with `routing_subgroups` (None: about as many subgroups as partitions in each).
     `factorize` off: aggregates over joins are computed from their joined rows, where they need not be, too.
-    `layout`: every row is stored once («join_biclique»), or in a whole line of cells, to measure what that costs
-    («join_matrix», for joins of one pair of streams; partitions are its cells, fixed for a checkpoint's life).
     `exchange`: what travels between tasks are «references» to rows in shared files; or «rows» themselves go to the
     partitions that keep them, `copies` of them once to each such partition, or once for each key (partitioning.md).
-    With `copies` «query» nothing is shared: every query has stores, indexes and probes of its own and ships for each of
-    its keys, to measure what sharing saves; it holds for the queries that are created while it is set.
     `placement`: which partition has which key groups of which key. «shared» seeks, while batches run, a placement under
     which rows that several keys place travel to few partitions and all are equally busy; «even» spreads key groups
     evenly, once for all. «auto» is «shared» where a row goes once to each partition that needs it, else «even».
@@ -83,7 +76,6 @@ class EngineOptions:
     factorize: bool = True
     routing: str = "auto"
     routing_subgroups: int | None = None
-    layout: str = BICLIQUE
     exchange: str = REFERENCES
     copies: str = COPY_A_PARTITION
     placement: str = "auto"
@@ -131,31 +123,14 @@ class EngineOptions:
                 raise SessionError(
                     f"routing_subgroups is given, and routing is {self.routing!r}", hint="use routing='contrand'"
                 )
-        _check_one_of("layout", self.layout, (BICLIQUE, MATRIX))
-        if self.layout == MATRIX and self.routing != "auto":
-            raise SessionError(
-                f"layout is {MATRIX!r}, and routing is {self.routing!r}",
-                hint="a join-matrix has no routing: leave it out",
-            )
         self._check_exchange()
-        self._check_placement()
-        self._check_unshared()
+        _check_one_of("placement", self.placement, PLACEMENTS)
         self._check_elastic()
         if self.merge_fanout < 2:
             raise SessionError(f"merge_fanout is {self.merge_fanout}", hint="use 2 or more")
         for name in LIMITS:
             _check_limit(name, getattr(self, name))
         _ = self.idle_timeout_s
-
-    def _check_unshared(self) -> None:
-        """Whatever is planned for all queries together has no place where each is for itself."""
-        shared = {"optimizer": "greedy", "keep_intermediates": "never", "layout": BICLIQUE}
-        for name, value in shared.items():
-            if self.copies == COPY_A_QUERY and getattr(self, name) != value:
-                raise SessionError(
-                    f"copies is {COPY_A_QUERY!r}, and {name} is {getattr(self, name)!r}",
-                    hint=f"use {name}={value!r}, or copies={COPY_A_PARTITION!r}",
-                )
 
     def _check_exchange(self) -> None:
         _check_one_of("exchange", self.exchange, (REFERENCES, ROWS))
@@ -164,19 +139,6 @@ class EngineOptions:
             raise SessionError(
                 f"copies is {self.copies!r}, and exchange is {REFERENCES!r}",
                 hint=f"use exchange={ROWS!r}, or leave copies out: references are not copied",
-            )
-        if self.exchange == ROWS and self.layout == MATRIX:
-            raise SessionError(
-                f"exchange is {ROWS!r}, and layout is {MATRIX!r}",
-                hint=f"use layout={BICLIQUE!r}: a join-matrix keeps rows in cells, whatever their keys",
-            )
-
-    def _check_placement(self) -> None:
-        _check_one_of("placement", self.placement, PLACEMENTS)
-        if self.placement == SHARED and self.layout == MATRIX:
-            raise SessionError(
-                f"placement is {SHARED!r}, and layout is {MATRIX!r}",
-                hint=f"use layout={BICLIQUE!r}: in a join-matrix no key says where rows lie",
             )
 
     @property
@@ -188,9 +150,7 @@ class EngineOptions:
 
     @property
     def shipping(self) -> Shipping | None:
-        if self.exchange != ROWS:
-            return None
-        return Shipping(Copies.PARTITION if self.copies == COPY_A_PARTITION else Copies.KEY)
+        return Shipping(Copies(self.copies)) if self.exchange == ROWS else None
 
     def _check_elastic(self) -> None:
         _check_one_of("elastic", self.elastic, (True, False))
@@ -205,11 +165,6 @@ class EngineOptions:
         if given and not self.elastic:
             raise SessionError(
                 f"{given[0]} is given, and the number of partitions is fixed", hint="use elastic=True, or leave it out"
-            )
-        if self.elastic and self.layout == MATRIX:
-            raise SessionError(
-                f"elastic is True, and layout is {MATRIX!r}",
-                hint="the cells of a join-matrix are fixed: leave out elastic, or the layout",
             )
         _ = self.scaling
 

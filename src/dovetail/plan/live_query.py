@@ -89,7 +89,7 @@ class LiveQuery:
 
 
 def store_of(relation: Relation) -> str:
-    return store_id(relation.stream, relation.hop_window, relation.owner)
+    return store_id(relation.stream, relation.hop_window)
 
 
 def as_row(expression: Expression, alias: str) -> Expression:

@@ -9,7 +9,6 @@ from functools import cached_property
 from dovetail.core.text_tree import TextTree
 from dovetail.plan.fill import FillPlan
 from dovetail.plan.group_plan import GroupPlan
-from dovetail.plan.join_matrix import JoinMatrix
 from dovetail.plan.lone_rows import LoneRows, MatchedRows
 from dovetail.plan.placement import Placement, Placements, use_of
 from dovetail.plan.probe_tree import Leg, ProbeNode, ProbeTree
@@ -30,10 +29,7 @@ _MATCHED = ("new", "new", "matched")
 
 @dataclass(frozen=True)
 class SharedPlan:
-    """Everything the runtime needs to know; a function of the live queries and the statistics.
-
-    With a `matrix` partitions are its cells: each joins what it holds, whatever the placements and routings say.
-    """
+    """Everything the runtime needs to know; a function of the live queries and the statistics."""
 
     epoch: int
     stores: tuple[StorePlan, ...]
@@ -42,7 +38,6 @@ class SharedPlan:
     complete_from_by_query: tuple[tuple[str, int], ...]
     fills: tuple[FillPlan, ...] = ()
     routings: Routings = ()
-    matrix: JoinMatrix | None = None
     lone_rows: tuple[LoneRows, ...] = ()
     matched_rows: tuple[MatchedRows, ...] = ()
     groups: tuple[GroupPlan, ...] = ()
@@ -65,8 +60,6 @@ class SharedPlan:
         for name, index_name, routing in self.routings:
             if (name, index_name) in keyless and routing not in (DEALT, RANDOM):
                 raise ValueError(f"{name}{index_name} has no key to route by")
-        if self.matrix is not None and self.matrix.cell_count != self.placement.partition_count:
-            raise ValueError(f"a {self.matrix} has no {self.placement.partition_count} partitions")
 
     def store(self, store_id: str) -> StorePlan:
         return self._store_by_id[store_id]

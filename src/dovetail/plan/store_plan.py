@@ -16,10 +16,9 @@ EVENT_TIME = Column(ROW, "event time", TIMESTAMP)
 """The order of an index whose rows ascend by the event time of their store, whatever column that is."""
 
 
-def store_id(stream: str, hop_window: HopWindow | None, owner: str = "") -> str:
-    """Stores are named by content: the stream, the window that multiplies its rows, and the query that owns it."""
-    shared = stream if hop_window is None else f"{stream}/{hop_window}"
-    return f"{shared}/of {owner}" if owner else shared
+def store_id(stream: str, hop_window: HopWindow | None) -> str:
+    """Stores are named by content: the stream, and the window that multiplies its rows."""
+    return stream if hop_window is None else f"{stream}/{hop_window}"
 
 
 def index_id(keys: tuple[Expression, ...], order: Expression | None = None, placing: int | None = None) -> str:

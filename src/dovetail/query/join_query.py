@@ -53,16 +53,12 @@ class HopWindow:
 
 @dataclass(frozen=True)
 class Relation:
-    """One use of a stream in a query. `selection` speaks of this relation only.
-
-    `owner` is the query that keeps the rows for itself; empty: all queries share them.
-    """
+    """One use of a stream in a query. `selection` speaks of this relation only."""
 
     alias: str
     stream: str
     selection: Expression = TRUE
     hop_window: HopWindow | None = None
-    owner: str = ""
 
     def __post_init__(self) -> None:
         others = relations_of(self.selection) - {self.alias}

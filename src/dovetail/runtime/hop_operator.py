@@ -114,9 +114,8 @@ class _Hop:
             snapshot = self._snapshots[tree.start]
             emit_rows(self._task, tree, snapshot, self._partition, self._probe, self.report, self._take)
             for ordinal in range(snapshot.current_from, len(snapshot.metas)):
-                if self._probe.is_here(snapshot.metas[ordinal]):
-                    for node in tree.children:
-                        self._probe_from(tree, node, snapshot, ordinal)
+                for node in tree.children:
+                    self._probe_from(tree, node, snapshot, ordinal)
 
     def probe_fills(self) -> None:
         """Stored rows act as new ones: those of the batch's chunk of each fill."""

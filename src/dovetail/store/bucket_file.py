@@ -22,14 +22,14 @@ import zlib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dovetail.core.errors import BucketCorrupt, BucketMissing
+from dovetail.core.errors import BucketCorrupt, BucketMissing, SessionError
 from dovetail.kernels.match.match_pairs import NULL_TIME
 
 U64 = npt.NDArray[np.uint64]
@@ -42,19 +42,10 @@ FAILED = ""
 _RESTORE_HINT = "restore the file from a backup of the checkpoint, or start anew with an empty checkpoint folder"
 
 
-class MatrixCell(NamedTuple):
-    """Cell `number` of a join-matrix of `total` cells; a row lies in several of them, and this is its n-th `copy`."""
-
-    number: int
-    total: int
-    copy: int
-
-
 @dataclass(frozen=True)
 class BucketMeta:
     """What a manifest says of a bucket file. Batches are [lower_batch, upper_batch], both included.
 
-    `cell`: in a join-matrix, the one that holds the bucket and alone reads it.
     The last `copied_rows` of the rows are at home in other buckets of the batch.
     An index or selection that is called `FAILED` does not count: it failed on rows of another bucket of the batch, and
     all must tell the same.
@@ -75,7 +66,6 @@ class BucketMeta:
     selections: tuple[str, ...]
     keeps_all: bool
     indexes: tuple[tuple[str, int], ...]
-    cell: MatrixCell | None = None
     copied_rows: int = 0
 
     def to_json(self) -> dict[str, Any]:
@@ -88,8 +78,12 @@ class BucketMeta:
         # Every bucket of a store names hundreds of them, mostly the same: a task is sent each text once.
         fields["selections"] = tuple(map(sys.intern, fields["selections"]))
         fields["indexes"] = tuple((name, count) for name, count in fields["indexes"])
-        if fields.get("cell") is not None:
-            fields["cell"] = MatrixCell(*fields["cell"])
+        if fields.pop("cell", None) is not None:
+            # A row lay in several cells; whoever read all of them as one store would answer it several times.
+            raise SessionError(
+                "this checkpoint was made with the layout 'join_matrix', which is no more",
+                hint="run it with the Dovetail version that wrote it, or start anew with an empty checkpoint folder",
+            )
         return BucketMeta(**fields)
 
     @property
@@ -106,19 +100,14 @@ class BucketMeta:
         )
 
     @property
-    def place(self) -> tuple[str, int, int]:
+    def place(self) -> tuple[str, int]:
         """No two buckets of a batch have the same; every task sorts them by it."""
-        return self.store, self.split, -1 if self.cell is None else self.cell.number
-
-    @property
-    def is_copy(self) -> bool:
-        """Whether another bucket has the same rows and is counted for both."""
-        return self.cell is not None and self.cell.copy > 0
+        return self.store, self.split
 
     @property
     def layout(self) -> tuple[object, ...]:
         """Buckets merge only with buckets of the same layout."""
-        return (self.columns, self.selections, self.keeps_all, tuple(name for name, _ in self.indexes), self.cell)
+        return (self.columns, self.selections, self.keeps_all, tuple(name for name, _ in self.indexes))
 
 
 def by_store(buckets: Iterable[BucketMeta]) -> dict[str, list[BucketMeta]]:

@@ -28,9 +28,8 @@ def session_of(folder: Path, **options: object) -> LocalSession:
 
 
 @pytest.mark.parametrize("exchange", ["references", "rows"])
-@pytest.mark.parametrize("copies", ["partition", "query"])
-def test_both_queries_of_listing_1_run_as_written(tmp_path: Path, exchange: str, copies: str) -> None:
-    session = session_of(tmp_path, exchange=exchange, copies=copies)
+def test_both_queries_of_listing_1_run_as_written(tmp_path: Path, exchange: str) -> None:
+    session = session_of(tmp_path, exchange=exchange)
     session.create_query(AGGREGATE, "aggregate")
     session.create_query(JOIN, "join")
     batches = list(GameRows().batches())

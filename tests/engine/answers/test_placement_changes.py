@@ -166,13 +166,6 @@ def test_the_number_of_key_groups_stays(tmp_path: Path) -> None:
         joined(tmp_path, Chosen(Placements(even_placement(16, 2))))
 
 
-def test_the_cells_of_a_join_matrix_stay(tmp_path: Path) -> None:
-    feed = Feed(tmp_path, Chosen(Placements(even_placement(8, 3))), layout="join_matrix", partitions=4)
-    feed.session.create_query("SELECT a.v FROM a JOIN b ON a.x = b.x", "q")
-    feed.push()
-    assert feed.plan.placements == Placements(even_placement(8, 4))
-
-
 def test_without_a_policy_key_groups_are_spread_evenly(tmp_path: Path) -> None:
     feed = Feed(tmp_path, partitions=3)
     feed.session.create_query(SQL, "q")

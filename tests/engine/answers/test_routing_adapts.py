@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from dovetail.engine.explain.explain import explain_plan
 from dovetail.plan.routing import Routing
@@ -65,3 +66,20 @@ def test_a_key_is_split_while_it_is_hot(tmp_path: Path) -> None:
     reasons = [reason for change in feed.session.engine.plan_changes for reason in change.reasons]
     assert sum("is routed by" in reason for reason in reasons) == 4
     assert feed.session.results("q").num_rows == feed.expected
+
+
+def test_statistics_speak_of_rows_however_many_units_they_probe(tmp_path: Path) -> None:
+    values = []
+    for place, options in enumerate(({}, {"routing": "random"}, {"routing": "contrand"})):
+        session = LocalSession(tmp_path / str(place), partitions=6, key_groups=128, merge_fanout=2, **options)
+        rng = np.random.default_rng(7)
+        for stream in ("a", "b"):
+            session.create_stream(stream, SCHEMA)
+        session.create_query("SELECT a.k FROM a JOIN b ON a.k = b.k", "q")
+        for _ in range(6):
+            times = pa.array(np.zeros(200, np.int64)).cast(SCHEMA.field("ts").type)
+            session.push({s: pa.table({"k": rng.integers(0, 40, 200), "ts": times}, SCHEMA) for s in "ab"}, splits=2)
+        tallies = session.engine.statistics.observed.tallies
+        values.append({str(figure): tally.part / tally.whole for figure, tally in tallies.items()})
+        assert any("rows meet by" in figure for figure in values[-1])
+        assert values[-1] == pytest.approx(values[0])

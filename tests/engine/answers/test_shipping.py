@@ -190,7 +190,6 @@ def test_what_fails_in_one_source_task_counts_in_no_bucket(tmp_path: Path, copie
         ({"exchange": "tuples"}, "exchange is 'tuples'"),
         ({"exchange": "rows", "copies": "row"}, "copies is 'row'"),
         ({"copies": "key"}, "exchange='rows'"),
-        ({"exchange": "rows", "layout": "join_matrix"}, "layout is 'join_matrix'"),
     ],
 )
 def test_what_does_not_go_together_is_refused(options: dict[str, Any], message: str) -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from dovetail.core.errors import QueryError
+from dovetail.core.errors import QueryError, SessionError
 from dovetail.engine.control import registry
 from dovetail.engine.control.changelog import Action, Change
 from dovetail.engine.control.query_options import QueryOptions
@@ -72,3 +72,13 @@ def test_users_see_changes_before_a_batch_applied_them() -> None:
 def test_a_record_survives_json() -> None:
     whole = QueryRecord("q#1", "q", "SELECT 'ä'", QueryState.QUARANTINED, 3, 1, None, 4, "division by zero", 9)
     assert QueryRecord.from_json(whole.to_json()) == whole
+
+
+def test_a_query_that_kept_rows_for_itself_is_refused_unless_it_is_dropped() -> None:
+    """Dovetail had `copies="query"`: the rows of such a query lie in stores that nothing reads any more."""
+    for own in (record(1), record(1, QueryState.DROPPED)):
+        assert QueryRecord.from_json({**own.to_json(), "owns_stores": False}) == own
+    dropped = record(1, QueryState.DROPPED)
+    assert QueryRecord.from_json({**dropped.to_json(), "owns_stores": True}) == dropped
+    with pytest.raises(SessionError, match="query 'q' of this checkpoint keeps its rows for itself"):
+        QueryRecord.from_json({**record(1).to_json(), "owns_stores": True})

@@ -199,7 +199,6 @@ def test_explain_says_how_full_partitions_are(tmp_path: Path) -> None:
         ({"elastic": True, "target_load": 0.9}, "target_load 0.9, high_load 0.8"),
         ({"elastic": True, "high_load": "much"}, "high_load is 'much'"),
         ({"elastic": True, "scale_after": 0}, "scale_after is 0"),
-        ({"elastic": True, "layout": "join_matrix"}, "elastic is True, and layout is 'join_matrix'"),
         ({"elastic": "yes"}, "elastic is 'yes'"),
     ],
 )

@@ -233,8 +233,6 @@ def test_options_say_whether_placements_follow_the_data(tmp_path: Path) -> None:
     assert EngineOptions(placement="shared").places_by_samples
     with pytest.raises(SessionError, match="placement is 'best'"):
         EngineOptions(placement="best")
-    with pytest.raises(SessionError, match="placement is 'shared', and layout is 'join_matrix'"):
-        EngineOptions(placement="shared", layout="join_matrix")
     feed = Feed(tmp_path, placement="even")
     feed.push(together, 2)
     assert feed.session.engine.placer is None

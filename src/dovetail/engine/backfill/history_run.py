@@ -16,7 +16,7 @@ from dovetail.engine.backfill.record import MissingResults, with_batch_column
 from dovetail.engine.control.query_options import QueryOptions
 from dovetail.engine.control.registry import QueryState
 from dovetail.engine.engine import Engine
-from dovetail.engine.options import BICLIQUE, EVEN, INELASTIC, REFERENCES, EngineOptions
+from dovetail.engine.options import EVEN, INELASTIC, REFERENCES, EngineOptions
 from dovetail.engine.state import NO_BATCH
 from dovetail.plan.shipping import Copies
 from dovetail.query.stream import Stream
@@ -122,7 +122,6 @@ def _modest(options: EngineOptions) -> EngineOptions:
         keep_intermediates="never",
         plan_in_background=False,
         storage_budget=None,
-        layout=BICLIQUE,
         exchange=REFERENCES,
         copies=Copies.PARTITION.value,
         placement=EVEN,

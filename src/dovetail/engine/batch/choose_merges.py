@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.runtime.batch_task import MergeTask
-from dovetail.store.bucket_file import BucketMeta
+from dovetail.store.bucket_file import BucketMeta, by_store
 
 MERGE_FANOUT = 4
 MAX_MERGED_ROWS = 16_000_000
@@ -15,23 +15,19 @@ MAX_MERGED_BYTES = 1 << 30
 
 
 def choose_merges(plan: SharedPlan, buckets: Iterable[BucketMeta], fanout: int = MERGE_FANOUT) -> tuple[MergeTask, ...]:
-    """At most one merge per store (in a join-matrix, per store and cell) and batch, spread over the partitions."""
+    """At most one merge per store and batch, spread over the partitions."""
     first_batches = {batch for _, batch in plan.complete_from_by_query}
     first_batches |= {fill.before_batch for fill in plan.fills}
     first_batches |= {user.first_batch for group in plan.groups for user in group.users}
     # A fill knows by bucket and row how far it is: what it has still to read stays as it is.
     read_before = {fill.driver: fill.before_batch for fill in sorted(plan.fills, key=lambda fill: fill.before_batch)}
-    by_place: dict[tuple[str, int], list[BucketMeta]] = {}
-    for meta in buckets:
-        if meta.lower_batch >= read_before.get(meta.store, 0):
-            by_place.setdefault((meta.store, 0 if meta.cell is None else meta.cell.number), []).append(meta)
+    metas_by_store = by_store(meta for meta in buckets if meta.lower_batch >= read_before.get(meta.store, 0))
     merges: list[MergeTask] = []
     stores = {store.id for store in plan.stores} | {table.id for group in plan.groups for table in group.tables}
-    for store, cell in sorted(by_place):
-        run = _mergeable_run(by_place[store, cell], first_batches, fanout) if store in stores else []
+    for store in sorted(stores & metas_by_store.keys()):
+        run = _mergeable_run(metas_by_store[store], first_batches, fanout)
         if run:
-            partition = len(merges) % plan.placement.partition_count if run[0].cell is None else cell
-            merges.append(MergeTask(store, tuple(run), partition))
+            merges.append(MergeTask(store, tuple(run), len(merges) % plan.placement.partition_count))
     return tuple(merges)
 
 

@@ -82,7 +82,7 @@ def results_rows(results: tuple[object, ...]) -> dict[str, int]:
 
 def check_written(buckets: list[BucketMeta]) -> list[BucketMeta]:
     """The batch's buckets, which every partition reported; two attempts of one split must not both have been used."""
-    by_place: dict[tuple[str, int, int], BucketMeta] = {}
+    by_place: dict[tuple[str, int], BucketMeta] = {}
     for meta in buckets:
         known = by_place.setdefault(meta.place, meta)
         if known != meta:
@@ -128,7 +128,7 @@ def _merged(earlier: tuple[BucketMeta, ...], written: list[BucketMeta], report: 
     return sorted(buckets, key=_place)
 
 
-def _place(meta: BucketMeta) -> tuple[str, int, tuple[str, int, int]]:
+def _place(meta: BucketMeta) -> tuple[str, int, tuple[str, int]]:
     return meta.store, meta.lower_batch, meta.place
 
 

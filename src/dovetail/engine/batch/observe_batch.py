@@ -33,7 +33,7 @@ from dovetail.stats.key_sketch import KeySketch
 from dovetail.stats.key_stats import KeysSeen
 from dovetail.stats.observed import BatchSeen, IndexName
 from dovetail.stats.selection_sample import SAMPLED_ROWS_A_BATCH, RowsSampled
-from dovetail.store.bucket_file import BucketMeta
+from dovetail.store.bucket_file import BucketMeta, by_store
 
 EVEN_TIMES_ERROR = 0.25
 """What the assumption of even times within a bucket may cost; batches are rarely more uneven than that."""
@@ -93,11 +93,11 @@ class Batch:
 
     @cached_property
     def earlier_by_store(self) -> dict[str, list[BucketMeta]]:
-        return _by_store(self.before.buckets)
+        return by_store(self.before.buckets)
 
     @cached_property
     def written_by_store(self) -> dict[str, list[BucketMeta]]:
-        return _by_store(self.written)
+        return by_store(self.written)
 
     @cached_property
     def spread_by_stores(self) -> dict[tuple[str, bool], TimeSpread]:
@@ -136,7 +136,7 @@ def observe_batch(batch: Batch) -> BatchSeen:
         *_sample_tallies(batch),
     ):
         tallies[figure] = tallies[figure] + tally if figure in tallies else tally
-    live = _by_store(batch.after.buckets)
+    live = by_store(batch.after.buckets)
     first_live = {store: min(meta.lower_batch for meta in metas) for store, metas in live.items()}
     return BatchSeen(
         batch.after.batch,
@@ -173,7 +173,7 @@ def _seconds_gained(batch: Batch, stream: str) -> float:
 
 
 def _store_tallies(batch: Batch) -> Iterator[tuple[Figure, Tally]]:
-    live = _by_store(batch.after.buckets)
+    live = by_store(batch.after.buckets)
     for count in batch.report.selections:
         yield Figure(Kind.SELECTION, (count.store, count.selection)), Tally(count.passed_rows, count.rows)
     live_by_stream: dict[str, Tally] = {}
@@ -332,12 +332,3 @@ def _piece_bits(piece: QuerySets, failed: set[int], part: int) -> Mask:
         tested = [place for place in range(len(bits) + len(piece.failed_places)) if place not in piece.failed_places]
         bits = bits[[row for row, place in enumerate(tested) if place not in failed]]
     return bits.take(spread_rows(piece.sampled_rows, part), axis=1)
-
-
-def _by_store(metas: Iterable[BucketMeta]) -> dict[str, list[BucketMeta]]:
-    """Copies of a join-matrix left out: statistics speak of rows, wherever and how often they lie."""
-    found: dict[str, list[BucketMeta]] = {}
-    for meta in metas:
-        if not meta.is_copy:
-            found.setdefault(meta.store, []).append(meta)
-    return found

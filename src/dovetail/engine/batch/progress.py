@@ -65,7 +65,7 @@ def make_progress(
 
 
 def written_entry(written: list[BucketMeta]) -> dict[str, Any]:
-    """What the batch's rows became; in a join-matrix every copy counts."""
+    """What the batch's rows became."""
     return {
         "numRows": sum(meta.rows for meta in written),
         "numBytes": sum(meta.size_bytes for meta in written),

@@ -18,15 +18,13 @@ from typing import Any
 
 from dovetail.core.errors import QueryDropped, QueryError, QueryExists, StreamError
 from dovetail.engine.control.changelog import Action, Change, Changelog
-from dovetail.engine.control.check_layout import check_query
 from dovetail.engine.control.coverage import complete_from
 from dovetail.engine.control.query_options import QueryOptions, query_options
 from dovetail.engine.control.registry import QueryRecord, QueryState, Registry, check_name
-from dovetail.engine.options import COPY_A_QUERY, MATRIX, EngineOptions
+from dovetail.engine.options import EngineOptions
 from dovetail.engine.state import EngineState
 from dovetail.frontend.compile_sql import compile_sql
 from dovetail.optimizer.passes.derive_stores import growing_streams
-from dovetail.optimizer.passes.own_stores import with_own_stores
 from dovetail.plan.live_query import LiveQuery
 from dovetail.query.growing_groups import growing_groups
 from dovetail.query.join_query import JoinQuery
@@ -98,7 +96,6 @@ class ControlPlane:
         live = LiveQuery(name, name, compiled, may_materialize=options.keep_intermediates)
         if options.backfill:
             self._check_backfill(state, name, compiled)
-        self.check_layout(state, compiled)
         self._check_growth(live)
         admit(live)
         accepted = self._changelog.append(replace(change, replaces="" if known is None else known.id))
@@ -151,12 +148,6 @@ class ControlPlane:
         if not self.is_declared(state, spec, request=request):
             self._changelog.append(_declaration(spec, request))
 
-    def check_layout(self, state: EngineState, query: JoinQuery) -> None:
-        """Raise unless the query fits the session's layout, next to those that run."""
-        if self._options.layout == MATRIX:
-            running = [record.id for record in self.registry(state).records if record.is_live]
-            check_query(query, [self.compiled(state, each) for each in running], state.buckets)
-
     def _check_growth(self, live: LiveQuery) -> None:
         """A query without time bounds or windows keeps rows or groups for ever: said aloud, refused under a budget."""
         growing, name = [*growing_streams(live), *growing_groups(live.query)], live.name
@@ -204,9 +195,7 @@ class ControlPlane:
 
     def compiled(self, state: EngineState, query_id: str) -> JoinQuery:
         if query_id not in self._compiled:
-            record = self.registry(state)[query_id]
-            compiled = self.compile(record.sql)
-            self._compiled[query_id] = with_own_stores(compiled, query_id) if record.owns_stores else compiled
+            self._compiled[query_id] = self.compile(self.registry(state)[query_id].sql)
         return self._compiled[query_id]
 
     # Applying
@@ -225,7 +214,6 @@ class ControlPlane:
 
     def previewed(self, state: EngineState, batch: int, sql: str) -> tuple[EngineState, QueryRecord]:
         """As `applied`, and as if a query of this text had been accepted, too."""
-        self.check_layout(state, self.compile(sql))
         self._compiled[PREVIEWED] = self.compile(sql)
         state = self.applied(state, batch)
         change = Change(0, Action.CREATE, PREVIEWED, PREVIEWED, sql)
@@ -251,9 +239,6 @@ class ControlPlane:
             options = QueryOptions.from_json(change.options)
             return [replace(known(change.query), options=options, changed_batch=batch)]
         compiled = self.compiled(state, change.query)
-        owns_stores = self._options.copies == COPY_A_QUERY
-        if owns_stores:
-            compiled = self._compiled[change.query] = with_own_stores(compiled, change.query)
         since = complete_from(
             LiveQuery(change.query, change.name, compiled),
             batch,
@@ -268,7 +253,6 @@ class ControlPlane:
             state=QueryState.RUNNING,
             created_batch=batch,
             complete_from=since,
-            owns_stores=owns_stores,
         )
         if not change.replaces:
             return [created]

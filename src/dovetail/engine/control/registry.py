@@ -9,7 +9,7 @@ from enum import Enum
 from functools import cached_property
 from typing import Any
 
-from dovetail.core.errors import QueryError, UnknownQuery
+from dovetail.core.errors import QueryError, SessionError, UnknownQuery
 from dovetail.engine.backfill.record import Backfill, BackfillState, BackfillStatus
 from dovetail.engine.control.changelog import Action, Change
 from dovetail.engine.control.query_options import QueryOptions
@@ -32,8 +32,7 @@ class QueryRecord:
 
     `changed_batch` is the batch with which the newest change of options took effect, `failed_batch` the one in which
     the query failed or broke a limit; `error` says how, and what to do. `complete_from` is the first batch whose rows
-    the query uses itself; `answered_from` counts what its backfill brought. `owns_stores`: it began in a session in
-    which every query keeps rows for itself, and goes on like that.
+    the query uses itself; `answered_from` counts what its backfill brought.
     """
 
     id: str
@@ -49,7 +48,6 @@ class QueryRecord:
     total_rows: int = 0
     options: QueryOptions = field(default_factory=QueryOptions)
     backfill: Backfill | None = None
-    owns_stores: bool = False
 
     @staticmethod
     def accepted(change: Change) -> QueryRecord:
@@ -93,7 +91,14 @@ class QueryRecord:
             # Checkpoints from before there were backfills have none.
             "backfill": Backfill.from_json(record["backfill"]) if record.get("backfill") else None,
         }
-        return QueryRecord(**{**record, **values})
+        known = {**record, **values}
+        if known.pop("owns_stores", False) and values["state"] is not QueryState.DROPPED:
+            raise SessionError(
+                f"query {record['name']!r} of this checkpoint keeps its rows for itself (copies='query'), which is no"
+                " more",
+                hint="run it with the Dovetail version that wrote it, or start anew with an empty checkpoint folder",
+            )
+        return QueryRecord(**known)
 
 
 @dataclass(frozen=True)

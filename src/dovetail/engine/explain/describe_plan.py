@@ -197,8 +197,6 @@ class PlanDescriber:
         )
 
     def _routing(self, store: str, index: str) -> RoutingExplained:
-        if self.plan.matrix:
-            return RoutingExplained(str(self.plan.matrix), "the session's layout says so", None, 0, 0)
         chosen = next(each for each in self.planned.routings if (each.store, each.index) == (store, index))
         routing = chosen.routing
         split = len(routing.split_stored), len(routing.split_probing)

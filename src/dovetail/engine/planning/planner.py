@@ -11,7 +11,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from dovetail.engine.options import BICLIQUE, MATRIX, EngineOptions
+from dovetail.engine.options import EngineOptions
 from dovetail.engine.planning.elastic_units import ElasticUnits
 from dovetail.engine.planning.fill_intermediates import FillPolicy, settle_and_fill
 from dovetail.engine.planning.joint_planner import JointPlanner
@@ -36,7 +36,6 @@ from dovetail.optimizer.passes.plan_groups import plan_groups
 from dovetail.optimizer.passes.share_probe_prefixes import Orders
 from dovetail.optimizer.pipeline import orders_taken, plan_queries
 from dovetail.plan.group_plan import GroupPlan
-from dovetail.plan.join_matrix import JoinMatrix
 from dovetail.plan.key_classes import uses_of
 from dovetail.plan.live_query import LiveQuery
 from dovetail.plan.placement import even_placement
@@ -136,13 +135,7 @@ class Planner:
         routings = choose(plan, now, () if running is None else running.routings)
         if running is not None and plan is running.plan and routings == running.routings:
             return state, running
-        plan = replace(
-            plan,
-            epoch=epoch,
-            routings=unusual(plan, routings),
-            matrix=self._matrix(plan),
-            shipping=self._options.shipping,
-        )
+        plan = replace(plan, epoch=epoch, routings=unusual(plan, routings), shipping=self._options.shipping)
         if running is not None and replace(plan, epoch=running.plan.epoch) == running.plan:
             # Other figures, the same plan: nobody needs to hear of it.
             return state, Planned(running.plan, queries, decisions, stats, orders, (), routings, asked)
@@ -167,9 +160,7 @@ class Planner:
 
     def _placed(self, plan: SharedPlan, stats: StatsCatalog, decisions: Decisions) -> SharedPlan:
         """With the placements that its policy chooses; the same record if it has them already."""
-        # The rows of a join-matrix lie where they were put: its cells are its partitions for ever.
-        is_fixed = self._options.layout == MATRIX
-        choose = self._placement_policy if is_fixed else decisions.placement or self._placement_policy
+        choose = decisions.placement or self._placement_policy
         if self.elastic is not None and decisions.placement is None:
             choose = self.elastic.at_scale(choose)
         placements = choose(plan, stats, None if self._running is None else self._running.plan.placements)
@@ -190,16 +181,8 @@ class Planner:
             return self.placer
         return even_placements(self._options.key_groups, self._options.partitions)
 
-    def _matrix(self, plan: SharedPlan) -> JoinMatrix | None:
-        """Queries are let in only if they join one pair of stores."""
-        if self._options.layout == BICLIQUE or not plan.stores:
-            return None
-        return JoinMatrix.of(tuple(store.id for store in plan.stores), self._options.partitions)
-
     @cached_property
     def _routing_policy(self) -> RoutingPolicy:
-        if self._options.layout == MATRIX:
-            return keep_routings
         routing = self._options.fixed_routing
         if routing is not None:
             return fixed_routing(routing)

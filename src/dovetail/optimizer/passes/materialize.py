@@ -252,7 +252,7 @@ def _is_foldable(query: JoinQuery, relations: Iterable[Relation]) -> bool:
     inside = [equality for equality in query.equalities if equality.aliases <= aliases]
     return (
         len({relation.stream for relation in relations}) == len(relations)
-        and all(relation.hop_window is None and not relation.owner for relation in relations)
+        and all(relation.hop_window is None for relation in relations)
         and all(isinstance(side, Column) for equality in inside for side in (equality.a_side, equality.b_side))
     )
 

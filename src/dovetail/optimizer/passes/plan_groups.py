@@ -100,7 +100,6 @@ def _form(live: LiveQuery) -> _Form:
         live.complete_from,
         live.first_batch if is_new_counted else None,
     ]
-    said += sorted({f"of {relation.owner}" for relation in query.relations if relation.owner})
     digest = hashlib.sha256(repr(said).encode()).hexdigest()[:12]
     return _Form(f"groups/{digest}", query, aggregation, pane)
 

@@ -20,10 +20,8 @@ from dovetail.kernels.match.hash_keys import is_exact_type
 from dovetail.kernels.match.leg_bits import LEGS_PER_WORD, no_bits, rows_of_legs
 from dovetail.kernels.match.match_pairs import NO_LOWER, NO_UPPER, LegBounds, Pairs, ProbeRows, StoredRows, match_pairs
 from dovetail.kernels.match.match_ranges import match_ranges
-from dovetail.plan.placement import ONE_PARTITION
 from dovetail.plan.probe_tree import Emit, Leg, ProbeNode, member_name
 from dovetail.plan.query_limits import Found
-from dovetail.plan.routing import HASH
 from dovetail.plan.store_plan import ROW
 from dovetail.plan.visibility import Visibility
 from dovetail.query.expression import Call, Expression, all_of, rename_relations
@@ -38,7 +36,6 @@ from dovetail.runtime.probe.route_entries import Part, Route
 from dovetail.runtime.probe.snapshot import Entries, SelectionBits, StoreSnapshot
 from dovetail.runtime.report import StepCount, TaskReport, UnitWork
 from dovetail.runtime.source.key_codes import probing_codes
-from dovetail.store.bucket_file import BucketMeta
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
@@ -82,22 +79,13 @@ class ProbeOperator:
         plan, target, index = self._task.plan, node.step.target, node.step.index
         found = self._route_by_index.get((target, index.id))
         if found is None:
-            # A cell of a matrix has all that it needs, and looks at all that it has.
-            found = (
-                Route(HASH, ONE_PARTITION, 0)
-                if plan.matrix
-                else Route(plan.routing(target, index), plan.placement_of(target, index), self.partition)
-            )
+            found = Route(plan.routing(target, index), plan.placement_of(target, index), self.partition)
             self._route_by_index[target, index.id] = found
         return found
 
     @property
     def partition(self) -> int:
         return self._work.partition
-
-    def is_here(self, meta: BucketMeta) -> bool:
-        """Whether this partition may read the bucket: in a matrix, only what lies in its cell."""
-        return meta.cell is None or meta.cell.number == self.partition
 
     def probe(
         self, node: ProbeNode, partial: Partial, hop: int, start_times: I64 | None = None, part: Part = Part.OWN
@@ -107,9 +95,7 @@ class ProbeOperator:
             return
         wanted_rows = int(np.count_nonzero(np.bitwise_or.reduce(partial.bits)))
         route = self.route(node)
-        matrix = self._task.plan.matrix
-        copies = matrix.copy_count(partial.frame.stores[0]) if matrix else route.copies[part]
-        count = StepCount(node.id, hop, len(partial.codes), 0, wanted_rows, copies=copies)
+        count = StepCount(node.id, hop, len(partial.codes), 0, wanted_rows, copies=route.copies[part])
         self._work.probed_rows += count.probe_rows
         if node.step.before_batch is None:
             # What a fill joins is not what new rows meet: planners shall not learn from it.
@@ -136,9 +122,7 @@ class ProbeOperator:
         first_batch = min(self._complete_from[leg.query] for leg in node.legs)
         before_batch = node.step.before_batch
         for ordinal, meta in enumerate(snapshot.metas[:last]):
-            if meta.lower_batch < first_batch or not self.is_here(meta):
-                continue
-            if before_batch is None or meta.upper_batch < before_batch:
+            if meta.lower_batch >= first_batch and (before_batch is None or meta.upper_batch < before_batch):
                 yield ordinal
 
     def _join(self, probe: Probe, stored: Sequence[BucketEntries]) -> None:

@@ -49,7 +49,6 @@ def run_merge(root: Path, merge: MergeTask, event_time: str | None) -> MergedBuc
         level=max(meta.level for meta in merge.buckets) + 1,
         selections=first.selections,
         keeps_all=first.keeps_all,
-        cell=first.cell,
     )
     return MergedBuckets(merged, tuple(meta.path for meta in merge.buckets))
 

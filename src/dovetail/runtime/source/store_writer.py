@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from uuid import uuid4
@@ -17,7 +16,7 @@ from dovetail.runtime.report import STATISTICS, TaskReport, count_keys
 from dovetail.runtime.source.build_index import build_index
 from dovetail.runtime.source.sample_key_groups import sample_key_groups
 from dovetail.runtime.source.wanted_rows import RowDecider, StoreRows
-from dovetail.store.bucket_file import FAILED, BucketContent, BucketIndex, BucketMeta, MatrixCell, write_bucket
+from dovetail.store.bucket_file import FAILED, BucketContent, BucketIndex, BucketMeta, write_bucket
 from dovetail.store.layout import bucket_file
 
 PIECES_PER_SPLIT = 1 << 20
@@ -47,18 +46,18 @@ class StoreWriter:
         if is_counted:
             with self.report.timed(STATISTICS):
                 self.report.key_groups += sample_key_groups(self._task, self._decider, store, rows)
-        for line, cells in self._lines(store, rows, split):
-            if line.length:
-                content = BucketContent(
-                    columns={name: line.columns[name] for name in store.columns},
-                    selection_words=line.selections.words,
-                    indexes=self._indexes(store, line),
-                    times=line.times,
-                    rows=line.length,
-                )
-                failed = line.selections.failed
-                names = tuple(FAILED if place in failed else name for place, name in enumerate(store.selection_names))
-                self.write_content(store, content, names, split, cells, is_counted=is_counted)
+        if rows.length == 0:
+            return
+        content = BucketContent(
+            columns={name: rows.columns[name] for name in store.columns},
+            selection_words=rows.selections.words,
+            indexes=self._indexes(store, rows),
+            times=rows.times,
+            rows=rows.length,
+        )
+        failed = rows.selections.failed
+        names = tuple(FAILED if place in failed else name for place, name in enumerate(store.selection_names))
+        self.write_content(store, content, names, split, is_counted=is_counted)
 
     def write_content(
         self,
@@ -66,11 +65,9 @@ class StoreWriter:
         content: BucketContent,
         selections: tuple[str, ...],
         split: int,
-        cells: tuple[MatrixCell | None, ...] = (None,),
         *,
         is_counted: bool = True,
     ) -> None:
-        """One bucket, or in a join-matrix one for each of the cells."""
         if is_counted:
             group_count = self._task.plan.placement.group_count
             with self.report.timed(STATISTICS):
@@ -79,23 +76,7 @@ class StoreWriter:
                     for index in store.indexes
                     if index.id in content.indexes
                 ]
-        self.written += [self._write(store, content, selections, split, cell) for cell in cells]
-
-    def _lines(
-        self, store: StorePlan, rows: StoreRows, split: int
-    ) -> Iterator[tuple[StoreRows, tuple[MatrixCell | None, ...]]]:
-        """All rows for one bucket, which lies anywhere; or in a join-matrix those of each line, for all its cells."""
-        matrix = self._task.plan.matrix
-        if matrix is None:
-            yield rows, (None,)
-            return
-        count = matrix.line_count(store.id)
-        # Dealt out in turn; where a batch brings few rows, not always to the first lines.
-        lines = (np.arange(rows.length) + self._task.batch + split) % count
-        for line in range(count):
-            cells = matrix.cells(store.id, line)
-            total = matrix.cell_count
-            yield rows.where(lines == line), tuple(MatrixCell(cell, total, copy) for copy, cell in enumerate(cells))
+        self.written.append(self._write(store, content, selections, split))
 
     def _indexes(self, store: StorePlan, rows: StoreRows) -> dict[str, BucketIndex]:
         """Those that fail are left out."""
@@ -111,14 +92,7 @@ class StoreWriter:
         timezone = self._task.timezone
         return build_index(index, lambda c: rows.columns[c.name], rows.length, timezone, store.event_time)
 
-    def _write(
-        self,
-        store: StorePlan,
-        content: BucketContent,
-        selections: tuple[str, ...],
-        split: int,
-        cell: MatrixCell | None,
-    ) -> BucketMeta:
+    def _write(self, store: StorePlan, content: BucketContent, selections: tuple[str, ...], split: int) -> BucketMeta:
         batch, attempt = self._task.batch, uuid4().hex[:12]
         return write_bucket(
             Path(self._task.root),
@@ -131,5 +105,4 @@ class StoreWriter:
             level=0,
             selections=selections,
             keeps_all=store.keeps_all,
-            cell=cell,
         )
