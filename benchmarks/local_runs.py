@@ -50,21 +50,21 @@ def run_locally(
     engine = Engine(folder, make_options(**options), decide=decide)
     try:
         for stream, schema in schema_by_stream.items():
-            engine.create_stream(Stream(stream, tuple((column.name, sql_type_of(column.type)) for column in schema)))
-        query = engine.create_query(sql, "q")
+            engine.streams.create(Stream(stream, tuple((column.name, sql_type_of(column.type)) for column in schema)))
+        query = engine.queries.create(sql, "q")
         run = LocalRun()
         for tables in batches:
             began = time.perf_counter()
-            engine.run_batch(engine.committed_batch + 1, lambda task, tables=tables: run_local(task, tables))  # type: ignore[misc]
-            progress = engine.progress or {}
+            engine.batches.run(engine.head.batch + 1, lambda task, tables=tables: run_local(task, tables))  # type: ignore[misc]
+            progress = engine.batches.progress or {}
             planning_s = progress["durationMs"]["plan"] / 1000
             run.planning_seconds += planning_s
             run.seconds += time.perf_counter() - began - planning_s
             _add(run, progress)
-        record = engine.record(query.id)
+        record = engine.queries.record(query.id)
         if record.error:
             raise BenchError(f"the query failed: {record.error}")
-        run.result_files = [folder / file.path for file in engine.results(query.id)]
+        run.result_files = [folder / file.path for file in engine.answers.results(query.id)]
     finally:
         engine.close()
     return run

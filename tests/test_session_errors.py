@@ -9,6 +9,7 @@ import shutil
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -337,7 +338,9 @@ def test_a_stop_in_the_middle_of_a_batch_loses_and_doubles_nothing(bench: Bench,
     session = bench.open()
     session.create_query(JOIN, name="q")
     reached, go_on = threading.Event(), threading.Event()
-    session._engine._on_step = _wait_at(step, batch=1, session=session, reached=reached, go_on=go_on)
+    on_step = _wait_at(step, batch=1, session=session, reached=reached, go_on=go_on)
+    batches = session._engine.batches
+    batches._parts = replace(batches._parts, on_step=on_step)
     session.start()
     assert reached.wait(PATIENCE_S)
     stopping = threading.Thread(target=session.stop)
@@ -362,7 +365,7 @@ def _wait_at(
     step: str, *, batch: int, session: Session, reached: threading.Event, go_on: threading.Event
 ) -> Callable[[str], None]:
     def on_step(now: str) -> None:
-        if now == step and session._engine.committed_batch == batch - 1:
+        if now == step and session._engine.head.batch == batch - 1:
             reached.set()
             go_on.wait(PATIENCE_S)
 

@@ -25,7 +25,7 @@ from benchmarks.peers.duckdb_peer import DuckDbViews
 from benchmarks.replay import StreamFolder, duckdb_views
 from benchmarks.workbench import Workbench
 from dovetail import Session
-from dovetail.engine.batch.commit_news import CommitNews
+from dovetail.engine.delivery.commit_news import CommitNews
 
 ROWS_PER_S = 2000
 MAX_UNITS = 8
@@ -146,7 +146,7 @@ def _run(
             frame = bench.spark.readStream.schema(folder.schema_ddl).parquet(str(folder.path))
             session.create_stream(folder.name, frame, folder.event_time)
         query = session.create_query(SQL, name="q")
-        session.engine.listen(lambda news: made.batches.append(_noted(news, feeder)))
+        session.engine.answers.listen(lambda news: made.batches.append(_noted(news, feeder)))
         session.start(trigger=f"{round(scenario.trigger_s * 1000)} milliseconds")
         with feeder:
             while not _is_fed(feeder, profile):
@@ -157,8 +157,8 @@ def _run(
         if query.status.error:
             raise BenchError(f"the query failed: {query.status.error}")
         made.fed = tuple(feeder.fed)
-        made.reasons = [reason for change in session.engine.plan_changes for reason in change.reasons]
-        made.result_files = [session.engine.root / file.path for file in session.engine.results(query.id)]
+        made.reasons = [reason for change in session.engine.plans.changes for reason in change.reasons]
+        made.result_files = [session.engine.root / file.path for file in session.engine.answers.results(query.id)]
     finally:
         session.stop()
     return folders, made

@@ -183,21 +183,23 @@ def _run(folder: Path, batches: list[dict[str, pa.Table]], options: Mapping[str,
     try:
         for stream in STREAMS:
             columns = tuple((column.name, sql_type_of(column.type)) for column in batches[0][stream].schema)
-            engine.create_stream(Stream(stream, columns, "ts"))
-        query = engine.create_query(SQL, "q")
+            engine.streams.create(Stream(stream, columns, "ts"))
+        query = engine.queries.create(SQL, "q")
         for number, tables in enumerate(batches):
             began = time.perf_counter()
-            engine.run_batch(number, lambda task, tables=tables: run_local(task, tables))  # type: ignore[misc]
+            engine.batches.run(number, lambda task, tables=tables: run_local(task, tables))  # type: ignore[misc]
             run.seconds += time.perf_counter() - began
             if number >= LEARNING_BATCHES:
-                units = (engine.progress or {})["work"]["partitions"]
+                units = (engine.batches.progress or {})["work"]["partitions"]
                 run.work.append([unit["probedRows"] + unit["pairs"] for unit in units])
                 run.unit_seconds.append([unit["seconds"] for unit in units])
-        record = engine.record(query.id)
+        record = engine.queries.record(query.id)
         if record.error:
             raise BenchError(f"the query failed: {record.error}")
-        run.split_keys = len({code for *_, routing in engine.plan()[0].routings for code in routing.split_codes})
-        run.result_files = [folder / file.path for file in engine.results(query.id)]
+        run.split_keys = len(
+            {code for *_, routing in engine.plans.planned().plan.routings for code in routing.split_codes}
+        )
+        run.result_files = [folder / file.path for file in engine.answers.results(query.id)]
     finally:
         engine.close()
     return run

@@ -83,7 +83,7 @@ def test_sql_comes_from_a_file_or_standard_input(service: RunningService, tmp_pa
     (tmp_path / "seen.sql").write_text(SEEN_SQL)
     arguments = {"file": ["-f", str(tmp_path / "seen.sql")], "stdin": ["-"], "stdin file": ["-f", "-"]}[way]
     run("query", "create", "seen", *arguments, stdin=SEEN_SQL)
-    assert service.session.engine.records()[0].sql == SEEN_SQL
+    assert service.session.engine.queries.records()[0].sql == SEEN_SQL
 
 
 def test_waiting_returns_when_a_batch_has_the_change(service: RunningService) -> None:

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from dovetail import Session
-from dovetail.engine.batch.commit_news import CommitNews
+from dovetail.engine.delivery.commit_news import CommitNews
 from dovetail.runtime.spark.local_session import local_spark
 
 SQL = (
@@ -55,7 +55,7 @@ def main(master: str, folder: Path, max_partitions: str, settings: dict[str, str
 
         Spark itself only adds some while tasks wait, so where it is left to Spark there is nothing to wait for.
         """
-        units = session.engine.elastic
+        units = session.engine.plans.elastic
         assert units is not None
         deadline = time.monotonic() + (0.0 if settings else PATIENCE_S)
         while units.count_executors() not in (None, units.units) and time.monotonic() < deadline:
@@ -63,7 +63,7 @@ def main(master: str, folder: Path, max_partitions: str, settings: dict[str, str
         with (folder / "units").open("a") as lines:
             lines.write(json.dumps({**news.progress["units"], "nextExecutors": units.count_executors()}) + "\n")
 
-    session.engine.listen(note)
+    session.engine.answers.listen(note)
     session.start(trigger="available_now")
     session.await_termination()
     for name in ("a", "b"):

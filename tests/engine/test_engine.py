@@ -45,7 +45,7 @@ def test_creating_the_same_query_again_is_no_new_query(bench: Bench, rows_of: Ro
     assert again.create_query(JOIN, "q").id == first.id
     bench.push(again, a=[(1, 3, 1)])
     assert rows_of(again, "q") == [(1, 1, 2), (1, 3, 2)]
-    assert len(again.engine.records()) == 1
+    assert len(again.engine.queries.records()) == 1
 
 
 def test_another_text_under_a_taken_name_is_refused(bench: Bench) -> None:
@@ -64,7 +64,7 @@ def test_a_query_that_is_refused_leaves_nothing_behind(bench: Bench, sql: str) -
     session = bench.open()
     with pytest.raises(UnknownName):
         session.create_query(sql, "q")
-    assert session.engine.records() == ()
+    assert session.engine.queries.records() == ()
     assert bench.files("changelog") == set()
     session.create_query(JOIN, "q")
 
@@ -87,7 +87,7 @@ def test_a_created_query_outlives_a_crash_before_its_first_batch(bench: Bench, r
 
 def test_an_unknown_query_is_refused(bench: Bench) -> None:
     with pytest.raises(QueryError, match="no query 'q#9'"):
-        bench.open().engine.drop_query("q#9")
+        bench.open().engine.queries.drop("q#9")
 
 
 # Growth
@@ -99,7 +99,7 @@ def test_a_budget_refuses_a_query_that_grows_for_ever(bench: Bench) -> None:
         session.create_query(JOIN, "q")
     assert caught.value.hint
     assert "WITHIN" in caught.value.hint
-    assert session.engine.records() == ()
+    assert session.engine.queries.records() == ()
     session.create_query(f"{JOIN} WITHIN 5 SECONDS", "q")
 
 
@@ -160,7 +160,7 @@ def test_a_dropped_name_is_free_and_the_new_query_has_its_own_answers(bench: Ben
     assert first.status.state is QueryState.DROPPED
     assert first.status.dropped_batch == 1
     assert rows_of(session, "q") == [(1,)]
-    assert sum(file.rows for file in session.engine.results(first.id)) == 1
+    assert sum(file.rows for file in session.engine.answers.results(first.id)) == 1
 
 
 def test_a_query_dropped_before_its_first_batch_never_runs(bench: Bench) -> None:
@@ -302,7 +302,7 @@ def test_a_plan_holds_until_queries_change(bench: Bench) -> None:
         if batch == 3:
             session.create_query(SELF, "r")
         bench.push(session, a=[(1, 1, batch)])
-        epochs.append(session.engine.plan()[0].epoch)
+        epochs.append(session.engine.plans.planned().plan.epoch)
     assert epochs == [1, 2, 2, 3, 3]
 
 

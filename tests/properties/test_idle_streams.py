@@ -67,7 +67,7 @@ def run(case: EngineCase, begins: list[float], root: Path) -> tuple[LocalSession
     opened: list[LocalSession] = []
 
     def clock() -> float:
-        return begins[min(opened[0].engine.committed_batch + 1, len(begins) - 1)] if opened else begins[0]
+        return begins[min(opened[0].engine.head.batch + 1, len(begins) - 1)] if opened else begins[0]
 
     session = open_session(case, root, clock=clock, idle_timeout=f"{TIMEOUT_S} seconds")
     opened.append(session)

@@ -60,7 +60,7 @@ def run_with_later_streams(case: EngineCase, first_batches: dict[str, int], root
     for batch in range(len(case.batches)):
         for stream in case.streams:
             if first_batches[stream.name] == batch:
-                session.engine.declare_stream(spec_of(stream))
+                session.engine.streams.declare(spec_of(stream))
         change_queries(session, case, batch, handles)
         if rng.random() < 0.2:
             session.close()
@@ -68,7 +68,7 @@ def run_with_later_streams(case: EngineCase, first_batches: dict[str, int], root
         session.push(case.tables(batch), splits=case.splits)
     runs = {}
     for name, handle in handles.items():
-        status = session.engine.record(handle.id)
+        status = session.engine.queries.record(handle.id)
         runs[name] = QueryRun(answers_of_table(session.results(name)), status.complete_from or 0, status.error)
     session.close()
     return CaseRun(runs, {})

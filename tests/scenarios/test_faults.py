@@ -48,11 +48,11 @@ def test_the_named_step_really_crashes(tmp_path: Path, step: str) -> None:
     session.create_query(case.queries[0].sql, name="q")
     with pytest.raises(SimulatedCrash):
         session.push(case.tables(0))
-    is_committed = session.engine.committed_batch == 0
+    is_committed = session.engine.head.batch == 0
     session.close()
     again = open_session(case, tmp_path)
-    assert again.engine.committed_batch == (0 if step in ("after_manifest", "during_cleanup") else -1)
-    assert is_committed <= (again.engine.committed_batch == 0)
+    assert again.engine.head.batch == (0 if step in ("after_manifest", "during_cleanup") else -1)
+    assert is_committed <= (again.engine.head.batch == 0)
     again.close()
 
 

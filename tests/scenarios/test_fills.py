@@ -113,11 +113,11 @@ class Running:
             self.tasks.append(task)
             return run_local(task, self.case.tables(batch), after_source=lambda: self._faults.on_step("after_source"))
 
-        self.session.engine.run_batch(batch, run)
+        self.session.engine.batches.run(batch, run)
 
     def check(self) -> None:
         oracle = DuckDbOracle(self.case)
-        for record in self.session.engine.records():
+        for record in self.session.engine.queries.records():
             query = next(query for query in self.case.queries if query.name == record.name)
             expected = oracle.expected(query, record.complete_from or 0)
             assert expected, "the test needs answers"
@@ -147,16 +147,16 @@ def test_a_join_without_time_bounds_is_filled_in_chunks_and_then_probed(tmp_path
     assert running.probing_batches() == list(range(9, BATCHES))
     filled = [sum(chunk.rows for chunk in task.fill_chunks) for task in running.tasks]
     assert filled == [0] * 5 + [8, 8, 8, 6] + [0] * 5
-    text = str(running.session.engine.plan()[0].text_tree({}))
+    text = str(running.session.engine.plans.planned().plan.text_tree({}))
     assert f"m1 = {STORE}" in text
 
 
 def test_the_plan_s_text_tells_of_a_fill(tmp_path: Path) -> None:
     running = Running(case_of(("q", CHAIN, 0), batches=6), tmp_path, from_batch_five()).run()
-    text = str(running.session.engine.plan()[0].text_tree({}))
+    text = str(running.session.engine.plans.planned().plan.text_tree({}))
     assert f"{STORE} from stored a of batches before 5" in text
     assert "batches before 5" in text
-    assert running.session.engine.plan()[0].hop_count == 2
+    assert running.session.engine.plans.planned().plan.hop_count == 2
 
 
 def test_without_a_fill_it_is_never_probed(tmp_path: Path) -> None:
@@ -224,7 +224,7 @@ def test_fills_do_not_change_what_is_known_of_joins(tmp_path: Path) -> None:
     filled = Running(case, tmp_path / "filled", from_batch_five()).run()
     waiting = Running(case, tmp_path / "waiting", from_batch_five(), may_fill=False)
     waiting.run()
-    known, other = (r.session.engine.statistics.observed for r in (filled, waiting))
+    known, other = (r.session.engine.head.statistics.observed for r in (filled, waiting))
     stored = f"rows stored in {STORE}"
     assert {str(f): t for f, t in known.tallies.items() if str(f) != stored} == {
         str(f): t for f, t in other.tallies.items() if str(f) != stored

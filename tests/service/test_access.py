@@ -60,7 +60,7 @@ def test_a_role_below_the_needed_one_is_refused(world, method, path, body, neede
         assert is_refused == (not role.includes(needed)), (role, answer.text)
         if is_refused:
             assert answer.json()["error"]["type"] == "RoleTooLow"
-    assert world.session.engine.records() == ()
+    assert world.session.engine.queries.records() == ()
 
 
 def test_a_sink_needs_an_admin_unless_it_is_open(world, join):
@@ -78,7 +78,7 @@ def test_secrets_of_a_sink_are_not_shown(world, client, join):
     for answer in (client.get("/v1/queries"), client.get("/v1/queries/q"), client.get("/v1/queries/q/explain")):
         assert "hunter2" not in answer.text
     assert client.get("/v1/queries/q").json()["options"]["sink"]["options"]["topic"] == "t"
-    assert world.session.engine.named("q").options.sink.options["kafka.sasl.jaas.config"] == "pass=hunter2"
+    assert world.session.engine.queries.named("q").options.sink.options["kafka.sasl.jaas.config"] == "pass=hunter2"
 
 
 def test_whoami(world):

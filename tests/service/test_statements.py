@@ -103,4 +103,4 @@ def test_text_that_would_reach_outside_is_refused_everywhere(world, client, sql)
         error = answer.json()["error"]
         assert error["message"]
         assert error["type"] in ("UnsupportedSql", "SqlSyntaxError", "UnknownName", "CrossProduct", "TypeMismatch")
-    assert world.session.engine.records() == ()
+    assert world.session.engine.queries.records() == ()

@@ -52,7 +52,7 @@ def check(spark: SparkSession, case: EngineCase, folder: Path, **options: object
         streams.add_batch(batch)
     handles = {query.name: session.create_query(query.sql, name=query.name) for query in case.queries}
     seen: list[dict[str, Any]] = []
-    session.engine.listen(lambda news: seen.append(news.progress))
+    session.engine.answers.listen(lambda news: seen.append(news.progress))
     session.start(trigger="available_now")
     session.await_termination(timeout=PATIENCE_S)
     answers = {name: answers_of_table(handle.results().toArrow()) for name, handle in handles.items()}

@@ -33,7 +33,7 @@ class ServedLocalSession:
         return self.local.create_query(sql, name, replace=replace, request=request, **options)
 
     def declare_stream(self, spec: StreamSpec, *, request: str = "") -> None:
-        self.engine.declare_stream(spec, request=request)
+        self.engine.streams.declare(spec, request=request)
 
     def delivery_of(self, query_id: str) -> Delivery | None:  # noqa: ARG002 - nothing is delivered in-process
         return None

@@ -30,7 +30,7 @@ class Query:
     """A handle to one continuous query."""
 
     def __init__(self, spark: SparkSession, engine: Engine, deliveries: Deliveries, query_id: str) -> None:
-        record = engine.record(query_id)
+        record = engine.queries.record(query_id)
         self._spark = spark
         self._engine = engine
         self._deliveries = deliveries
@@ -40,8 +40,8 @@ class Query:
 
     @property
     def status(self) -> QueryStatus:
-        record = self._engine.record(self.id)
-        live = LiveQuery(self.id, self.name, self._engine.compiled(self.id))
+        record = self._engine.queries.record(self.id)
+        live = LiveQuery(self.id, self.name, self._engine.queries.compiled(self.id))
         delivery = self._deliveries.of(self.id)
         return QueryStatus(
             name=record.name,
@@ -57,18 +57,18 @@ class Query:
             growing_groups=growing_groups(live.query),
             delivered_batch=None if delivery is None else delivery.delivered_batch,
             sink_error=None if delivery is None else delivery.error,
-            backfill=self._engine.backfill_status(self.id),
+            backfill=self._engine.queries.backfill_status(self.id),
         )
 
     @property
     def estimate(self) -> QueryEstimate | None:
         """What the query was expected to store, find and cost when it was created; None after a restart."""
-        return self._engine.estimate_of(self.id)
+        return self._engine.queries.estimate_of(self.id)
 
     @property
     def backfill(self) -> BackfillStatus | None:
         """How far the answers from before the query are (docs/backfill.md); None if they were not asked for."""
-        return self._engine.backfill_status(self.id)
+        return self._engine.queries.backfill_status(self.id)
 
     def cancel_backfill(self, *, request: str = "") -> None:
         """End the backfill at the next batch edge; what it brought stays among the answers."""
@@ -76,20 +76,20 @@ class Query:
 
     def drop(self, *, request: str = "") -> None:
         """Stop the query at the next batch edge; its answers so far stay readable."""
-        self._engine.drop_query(self.id, request=request)
+        self._engine.queries.drop(self.id, request=request)
 
     def set_options(self, *, request: str = "", **options: Any) -> None:
         """Change options from the next batch on; those that are not named stay as they are."""
-        self._engine.set_query_options(self.id, options, request=request)
+        self._engine.queries.set_options(self.id, options, request=request)
 
     def await_effect(self, timeout: float | None = None) -> QueryStatus:
         """Wait until the newest change of the query (created, dropped, options) is part of a committed batch."""
-        self._engine.await_effect(self.id, timeout)
+        self._engine.queries.await_effect(self.id, timeout)
         return self.status
 
     def results(self) -> DataFrame:
         """All committed answers so far, as a batch DataFrame; of running groups those that are true now."""
-        query, files = self._engine.compiled(self.id), self._engine.results(self.id)
+        query, files = self._engine.queries.compiled(self.id), self._engine.answers.results(self.id)
         return read_results(self._spark, self._engine.root, query, files)
 
     def foreach_batch(self, function: TakeBatch, *, after: int | None = None) -> Delivery:
@@ -111,7 +111,7 @@ class Query:
 
     def to_arrow(self) -> pa.Table:
         """As `results`, read from their files without a Spark job; a repeated name gets a number."""
-        query, files = self._engine.compiled(self.id), self._engine.results(self.id)
+        query, files = self._engine.queries.compiled(self.id), self._engine.answers.results(self.id)
         return current_answers(self._engine.root, query, files, self._engine.options.timezone)
 
     def to_pandas(self) -> pd.DataFrame:

@@ -61,23 +61,23 @@ class Session:
         options.setdefault("timezone", spark.conf.get("spark.sql.session.timeZone"))
         self._engine = Engine(local_path(checkpoint_dir), make_options(**options))
         self._deliveries = Deliveries(self._engine, partial(_write_sink, spark))
-        self._pipeline = SparkPipeline(spark, self._engine.root, self._engine.run_batch)
-        for name, spec in self._engine.declared_streams().items():
+        self._pipeline = SparkPipeline(spark, self._engine.root, self._engine.batches.run)
+        for name, spec in self._engine.streams.declared().items():
             self._pipeline.add_stream(name, spec)
         self._declaring = threading.Lock()
-        streams = self._engine.declared_streams
-        history = SourceHistory(spark, self._engine.root, streams, lambda: sorted(self._engine.streams))
+        streams = self._engine.streams.declared
+        history = SourceHistory(spark, self._engine.root, streams, lambda: sorted(self._engine.streams.by_name))
         self._backfills = Backfills(self._engine, history)
         self._backfill_thread = BackfillThread(self._engine, self._backfills)
-        if self._engine.elastic is not None:
-            self._follow_units(self._engine.elastic)
+        if self._engine.plans.elastic is not None:
+            self._follow_units(self._engine.plans.elastic)
 
     def _follow_units(self, elastic: ElasticUnits) -> None:
         """Have executors for as many units as there are, from one batch to the next."""
         executors = Executors(self._spark)
         elastic.run_at_once(executors.cores)
         elastic.count_executors = lambda: executors.running
-        self._engine.listen(lambda _news: executors.follow(elastic.units))
+        self._engine.answers.listen(lambda _news: executors.follow(elastic.units))
 
     def create_stream(
         self, name: str, df: DataFrame, event_time: str | None = None, lateness: str = "0 seconds"
@@ -96,7 +96,7 @@ class Session:
             lateness_us = parse_duration(lateness)
         except DurationError as error:
             raise StreamError(f"stream {name!r}: lateness: {error}", hint=error.hint) from None
-        self._engine.create_stream(Stream(name, stream_columns(name, df.schema), event_time, lateness_us))
+        self._engine.streams.create(Stream(name, stream_columns(name, df.schema), event_time, lateness_us))
         self._pipeline.add_stream(name, df)
 
     def declare_stream(self, spec: StreamSpec, *, request: str = "") -> None:
@@ -106,14 +106,14 @@ class Session:
         all streams of the session must have been declared then.
         """
         with self._declaring:
-            if not self._engine.is_declared(spec, request=request):
+            if not self._engine.streams.is_declared(spec, request=request):
                 check_source(self._spark, spec)
-                self._pipeline.declare_stream(spec, lambda: self._engine.declare_stream(spec, request=request))
+                self._pipeline.declare_stream(spec, lambda: self._engine.streams.declare(spec, request=request))
 
     @property
     def declared_streams(self) -> list[StreamSpec]:
         """The streams that Dovetail opens itself."""
-        return list(self._engine.declared_streams().values())
+        return list(self._engine.streams.declared().values())
 
     def create_query(
         self, sql: str, name: str | None = None, *, replace: bool = False, request: str = "", **options: Any
@@ -141,20 +141,20 @@ class Session:
         self, sql: str, name: str, options: QueryOptions, *, may_replace: bool, request: str
     ) -> QueryRecord:
         if self._pipeline.is_active:
-            self._pipeline.read_more(self._engine.compile(sql).read_columns())
-        return self._engine.create_query(sql, name, options, may_replace=may_replace, request=request)
+            self._pipeline.read_more(self._engine.queries.compile(sql).read_columns())
+        return self._engine.queries.create(sql, name, options, may_replace=may_replace, request=request)
 
     def _accept_stream(self, statement: CreateStream, request: str) -> None:
         self.declare_stream(stream_spec(statement.name, statement.columns, statement.options), request=request)
 
     def estimate(self, sql: str, **options: Any) -> QueryEstimate:
         """What a query of this text would store, find and cost next to those that run; it is not created."""
-        return self._engine.estimate(sql, query_options(options))
+        return self._engine.queries.estimate(sql, query_options(options))
 
     def query(self, name: str) -> Query:
         """The handle of the query that has this name now, or had it last (after a restart, for example)."""
-        records = self._engine.records()
-        found = self._engine.named(name) or next((r for r in reversed(records) if r.name == name), None)
+        records = self._engine.queries.records()
+        found = self._engine.queries.named(name) or next((r for r in reversed(records) if r.name == name), None)
         if found is not None:
             return Query(self._spark, self._engine, self._deliveries, found.id)
         known = ", ".join(sorted({record.name for record in records})) or "none"
@@ -165,7 +165,7 @@ class Session:
         """All queries that are not dropped."""
         return [
             Query(self._spark, self._engine, self._deliveries, record.id)
-            for record in self._engine.records()
+            for record in self._engine.queries.records()
             if record.state is not QueryState.DROPPED
         ]
 
@@ -180,9 +180,9 @@ class Session:
         self._engine.check_ready()
         self._deliveries.start()
         trigger = check_trigger(trigger) or self._trigger
-        if self._engine.elastic is not None:
-            self._engine.elastic.interval_s = interval_s(trigger)
-        self._pipeline.start(trigger, self._engine.read_columns())
+        if self._engine.plans.elastic is not None:
+            self._engine.plans.elastic.interval_s = interval_s(trigger)
+        self._pipeline.start(trigger, self._engine.queries.read_columns())
         self._backfill_thread.start()
         return self
 
@@ -227,7 +227,7 @@ class Session:
     @property
     def progress(self) -> dict[str, Any] | None:
         """Figures of the last committed batch: per stream, query, store and hop."""
-        return self._engine.progress
+        return self._engine.batches.progress
 
     @overload
     def explain(self, format: Literal["text"] = "text") -> str: ...
@@ -242,7 +242,7 @@ class Session:
         return explain_plan(self._engine, format)
 
     def __repr__(self) -> str:
-        return f"Session({str(self._engine.root)!r}, batch {self._engine.committed_batch}, {len(self.queries)} queries)"
+        return f"Session({str(self._engine.root)!r}, batch {self._engine.head.batch}, {len(self.queries)} queries)"
 
     def _repr_html_(self) -> str:
         states = [query.status for query in self.queries]

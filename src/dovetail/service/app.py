@@ -51,7 +51,7 @@ def make_app(session: ServedSession, options: ServiceOptions) -> FastAPI:
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     service: Service = app.state.service
     service.feed.open()
-    unlisten = service.engine.listen(service.metrics.count_batch)
+    unlisten = service.engine.answers.listen(service.metrics.count_batch)
     threading.Thread(target=service.watch_session, name="dovetail-watch", daemon=True).start()
     try:
         yield

@@ -14,8 +14,8 @@ from prometheus_client import Counter as PrometheusCounter
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from dovetail.engine.batch.commit_news import CommitNews
 from dovetail.engine.control.registry import QueryState
+from dovetail.engine.delivery.commit_news import CommitNews
 from dovetail.engine.engine import Engine
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
@@ -78,14 +78,14 @@ class _SessionCollector(Collector):
         return iter(())
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        states = Counter(record.state for record in self._engine.records())
+        states = Counter(record.state for record in self._engine.queries.records())
         queries = GaugeMetricFamily("dovetail_queries", "Queries by state.", labels=("state",))
         for state in QueryState:
             if state is not QueryState.DROPPED:
                 queries.add_metric((state.value,), states[state])
         yield queries
-        yield GaugeMetricFamily("dovetail_committed_batch", "The last batch.", value=self._engine.committed_batch)
-        progress = self._engine.progress
+        yield GaugeMetricFamily("dovetail_committed_batch", "The last batch.", value=self._engine.head.batch)
+        progress = self._engine.batches.progress
         if progress is not None:
             yield from _store_gauges(progress)
             yield from _unit_gauges(progress)

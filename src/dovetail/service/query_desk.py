@@ -47,7 +47,7 @@ class QueryDesk:
         self.check_change(caller, draft.options)
         self.check_length(draft.sql)
         name = draft.name or _made_up_name(caller, key)
-        known = self._engine.named(name)
+        known = self._engine.queries.named(name)
         with self._owners.claiming(name, caller.name) as claim:
             self._check_count(caller)
             options = self._with_default_limit(caller, draft.options)
@@ -55,26 +55,26 @@ class QueryDesk:
                 draft.sql, name, replace=draft.may_replace, request=request_of(caller, key), **options
             )
             claim.is_kept = known is None or known.id != handle.id
-        return self._engine.record(handle.id)
+        return self._engine.queries.record(handle.id)
 
     def set_options(self, caller: Caller, name: str, given: Mapping[str, Any], key: str) -> QueryRecord:
         self.check_change(caller, given)
         request = request_of(caller, key)
-        record = self._engine.query_to_change(Action.SET, name, request) or self.find(name)
-        return self._engine.set_query_options(record.id, given, request=request)
+        record = self._engine.queries.to_change(Action.SET, name, request) or self.find(name)
+        return self._engine.queries.set_options(record.id, given, request=request)
 
     def drop(self, caller: Caller, name: str, key: str) -> QueryRecord:
         """Dropping what is dropped is no change."""
         self.check_change(caller)
         request = request_of(caller, key)
-        record = self._engine.query_to_change(Action.DROP, name, request) or self.find(name)
-        return self._engine.drop_query(record.id, request=request)
+        record = self._engine.queries.to_change(Action.DROP, name, request) or self.find(name)
+        return self._engine.queries.drop(record.id, request=request)
 
     def find(self, name: str) -> QueryRecord:
         """The query that has this name now, else the last that had it."""
-        record = self._engine.named(name)
+        record = self._engine.queries.named(name)
         if record is None:
-            record = next((known for known in reversed(self._engine.records()) if known.name == name), None)
+            record = next((known for known in reversed(self._engine.queries.records()) if known.name == name), None)
         if record is None:
             raise UnknownQuery(f"no query {name!r}", hint="GET /v1/queries lists them")
         return record
@@ -111,7 +111,7 @@ class QueryDesk:
 
     def _check_count(self, caller: Caller) -> None:
         """With the one that is about to be created."""
-        live = {record.name for record in self._engine.records() if record.state is not QueryState.DROPPED}
+        live = {record.name for record in self._engine.queries.records() if record.state is not QueryState.DROPPED}
         limit = self._options.limits.queries_per_token
         if self._owners.count(caller.name, live) > limit:
             raise TooMany(

@@ -42,7 +42,7 @@ class Service:
         self.options = options
         self.tokens = TokenFile(options.tokens_file)
         self.owners = Owners(options.owners_file)
-        self.owners.forget_others({record.name for record in self.engine.records()})
+        self.owners.forget_others({record.name for record in self.engine.queries.records()})
         self.audit = AuditLog(options.audit_file)
         self.metrics = Metrics(self.engine)
         self.feed = CommitFeed(self.engine)
@@ -94,11 +94,11 @@ class Service:
         deadline = time.monotonic() + wait_s
         while True:
             pulse = self.feed.pulse
-            if await run_in_threadpool(self.engine.is_in_effect, query_id) or self.feed.end_reason is not None:
+            if await run_in_threadpool(self.engine.queries.is_in_effect, query_id) or self.feed.end_reason is not None:
                 break
             if not await self.feed.wait(pulse, deadline - time.monotonic()):
                 break
-        return await run_in_threadpool(lambda: self.view(self.engine.record(query_id)))
+        return await run_in_threadpool(lambda: self.view(self.engine.queries.record(query_id)))
 
     def view(self, record: QueryRecord) -> QueryView:
         return query_view(self.engine, self.owners, record, self.session.delivery_of(record.id))

@@ -38,8 +38,8 @@ def query_state_view(engine: Engine, record: QueryRecord) -> QueryStateView:
 
 
 def query_view(engine: Engine, owners: Owners, record: QueryRecord, delivery: Delivery | None) -> QueryView:
-    compiled, estimate = engine.compiled(record.id), engine.estimate_of(record.id)
-    backfill = engine.backfill_status(record.id)
+    compiled, estimate = engine.queries.compiled(record.id), engine.queries.estimate_of(record.id)
+    backfill = engine.queries.backfill_status(record.id)
     return QueryView(
         **_state_fields(engine, record),
         **_compiled_fields(record.name, compiled),
@@ -54,8 +54,8 @@ def query_view(engine: Engine, owners: Owners, record: QueryRecord, delivery: De
 
 
 def validation_view(engine: Engine, sql: str) -> ValidationView:
-    estimate = engine.estimate(sql)
-    return ValidationView(**_compiled_fields("query", engine.compile(sql)), estimate=estimate.to_json())
+    estimate = engine.queries.estimate(sql)
+    return ValidationView(**_compiled_fields("query", engine.queries.compile(sql)), estimate=estimate.to_json())
 
 
 def stream_view(stream: Stream) -> StreamView:
@@ -74,7 +74,7 @@ def column_views(columns: Sequence[OutputColumn]) -> list[ColumnView]:
 
 def count_by_state(engine: Engine) -> Mapping[State, int]:
     """Of queries that are not forgotten, dropped ones included."""
-    counted: Counter[Any] = Counter(record.state.value for record in engine.records())
+    counted: Counter[Any] = Counter(record.state.value for record in engine.queries.records())
     return dict(counted)
 
 
@@ -92,14 +92,14 @@ def _state_fields(engine: Engine, record: QueryRecord) -> dict[str, Any]:
         "name": record.name,
         "state": record.state.value,
         "error": record.error,
-        "in_effect": engine.is_in_effect(record.id),
+        "in_effect": engine.queries.is_in_effect(record.id),
         "created_batch": record.created_batch,
         "complete_from": record.complete_from,
         "changed_batch": record.changed_batch,
         "dropped_batch": record.dropped_batch,
         "failed_batch": record.failed_batch,
         "total_rows": record.total_rows,
-        "committed_batch": engine.committed_batch,
+        "committed_batch": engine.head.batch,
     }
 
 

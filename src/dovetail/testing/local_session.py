@@ -42,7 +42,7 @@ class LocalQuery:
 
     @property
     def status(self) -> QueryRecord:
-        return self._engine.record(self.id)
+        return self._engine.queries.record(self.id)
 
 
 class LocalSession:
@@ -76,55 +76,55 @@ class LocalSession:
         )
         self.backfills = Backfills(self.engine, self._history, on_step=(history_faults or Faults()).on_step)
         self._last: tuple[dict[str, pa.Table], int] | None = None
-        self._query_ids: dict[str, str] = {record.name: record.id for record in self.engine.records()}
+        self._query_ids: dict[str, str] = {record.name: record.id for record in self.engine.queries.records()}
 
     def create_stream(
         self, name: str, schema: pa.Schema, event_time: str | None = None, lateness: str = "0 seconds"
     ) -> None:
         columns = tuple((field.name, sql_type_of(field.type)) for field in schema)
-        self.engine.create_stream(Stream(name, columns, event_time, parse_duration(lateness)))
+        self.engine.streams.create(Stream(name, columns, event_time, parse_duration(lateness)))
 
     def create_query(
         self, sql: str, name: str, *, replace: bool = False, request: str = "", **options: Any
     ) -> LocalQuery:
-        record = self.engine.create_query(sql, name, query_options(options), may_replace=replace, request=request)
+        record = self.engine.queries.create(sql, name, query_options(options), may_replace=replace, request=request)
         self._query_ids[name] = record.id
         return LocalQuery(self.engine, record.id)
 
     def drop_query(self, name: str) -> None:
-        self.engine.drop_query(self._query_ids[name])
+        self.engine.queries.drop(self._query_ids[name])
 
     def execute(self, statement: str, *, request: str = "") -> StatementResult:
-        result = StatementRunner(self.engine, self.engine.create_query, _no_streams).execute(statement, request)
+        result = StatementRunner(self.engine, self.engine.queries.create, _no_streams).execute(statement, request)
         if result.kind is StatementKind.CREATE_QUERY:
             self._query_ids[result.name] = result.id
         return result
 
     def cancel_backfill(self, name: str) -> None:
-        self.engine.set_query_options(self._query_ids[name], {"backfill": False})
+        self.engine.queries.set_options(self._query_ids[name], {"backfill": False})
 
     def backfill(self, name: str) -> BackfillStatus | None:
-        return self.engine.backfill_status(self._query_ids[name])
+        return self.engine.queries.backfill_status(self._query_ids[name])
 
     def push(self, tables: Mapping[str, pa.Table], splits: int = 1) -> None:
         """One micro-batch."""
         self._last = dict(tables), splits
-        self._history.note(self.engine.committed_batch + 1, tables)
-        self._run(self.engine.committed_batch + 1)
+        self._history.note(self.engine.head.batch + 1, tables)
+        self._run(self.engine.head.batch + 1)
 
     def redeliver(self) -> None:
         """The last batch again under its number, as Spark does after a crash before its own commit."""
-        self._run(self.engine.committed_batch)
+        self._run(self.engine.head.batch)
 
     def results(self, name: str) -> pa.Table:
         """Of the newest query of this name, or of the query with this id."""
         query_id = self._query_ids.get(name, name)
-        query, files = self.engine.compiled(query_id), self.engine.results(query_id)
+        query, files = self.engine.queries.compiled(query_id), self.engine.answers.results(query_id)
         return current_answers(self.engine.root, query, files, self.engine.options.timezone)
 
     @property
     def progress(self) -> dict[str, Any] | None:
-        return self.engine.progress
+        return self.engine.batches.progress
 
     def vacuum(self, *, dry_run: bool = False) -> VacuumReport:
         return vacuum(self.engine.root, dry_run=dry_run, retention_s=0.0)
@@ -140,7 +140,7 @@ class LocalSession:
             raise ValueError("no batch was pushed yet")
         tables, splits = self._last
         self.engine.check_ready()
-        self.engine.run_batch(
+        self.engine.batches.run(
             batch,
             lambda task: run_local(
                 task,

@@ -128,7 +128,7 @@ def test_failed_batch_and_error_survive_a_restart(bench: Bench) -> None:
     bench.push(session, a=same_key(2), b=same_key(2))
     error = bad.status.error
     session.close()
-    (record,) = bench.open().engine.records()
+    (record,) = bench.open().engine.queries.records()
     assert (record.state, record.failed_batch, record.error) == (QueryState.QUARANTINED, 0, error)
 
 
@@ -136,7 +136,7 @@ def test_planners_do_not_learn_from_steps_that_were_cut_short(bench: Bench) -> N
     session = bench.open(max_pairs=100)
     session.create_query(ALL, "bad", max_results_per_batch=1)
     bench.push(session, a=same_key(100), b=same_key(100))
-    assert session.engine.statistics.match("a.k=b.k").origin.value == "assumed"
+    assert session.engine.head.statistics.match("a.k=b.k").origin.value == "assumed"
 
 
 @pytest.mark.parametrize(

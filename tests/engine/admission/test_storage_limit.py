@@ -27,7 +27,7 @@ def push_until(bench: Bench, session: LocalSession, batches: int, *, first: int 
 
 
 def stored_bytes(session: LocalSession) -> int:
-    return sum(meta.size_bytes for meta in session.engine.state.buckets)
+    return sum(meta.size_bytes for meta in session.engine.head.state.buckets)
 
 
 def test_it_is_stopped_with_its_answers_and_its_stores_go(bench: Bench, rows_of: RowsOf) -> None:

@@ -28,7 +28,7 @@ def rows_of(session: LocalSession, name: str) -> list[tuple[object, ...]]:
 def answered(session: LocalSession, name: str) -> list[tuple[int, dict[str, object]]]:
     """Every row of the result files, with the batch that it was answered in."""
     found = []
-    for file in session.engine.results(session.engine.named(name).id):
+    for file in session.engine.answers.results(session.engine.queries.named(name).id):
         batch = int(file.path.rpartition("/")[2][1:11])
         found += [(batch, row) for row in pq.read_table(session.engine.root / file.path).to_pylist()]
     return found
@@ -51,7 +51,7 @@ def test_queries_of_the_same_join_and_keys_share_one_fold(bench: Bench) -> None:
     assert folded_rows(session) == [2]
     assert rows_of(session, "counted") == [(1, 2)]
     assert rows_of(session, "summed") == [(1, 11)]
-    (group,) = session.engine.plan()[0].groups
+    (group,) = session.engine.plans.planned().plan.groups
     assert {user.query for user in group.users} == {"counted#1", "summed#2"}
 
 
@@ -62,7 +62,7 @@ def test_a_younger_query_shares_and_counts_from_its_first_batch(bench: Bench) ->
     session.create_query(COUNT, "young")
     for batch in range(1, 8):
         bench.push(session, a=[(1, 0, 1.0)], b=[(1, batch, 1.0)])
-        assert len(session.engine.plan()[0].groups) == 1
+        assert len(session.engine.plans.planned().plan.groups) == 1
     # Batch n brings a row to each side: n + 1 squared pairs, of which the first was there before the younger query.
     assert rows_of(session, "old") == [(1, 64)]
     assert rows_of(session, "young") == [(1, 63)]
@@ -72,7 +72,7 @@ def test_windows_of_one_pane_share_and_those_of_others_do_not(bench: Bench) -> N
     session = bench.open(factorize=False)
     for name, window in (("a", "'10 seconds', '5 seconds'"), ("b", "'15 seconds', '5 seconds'"), ("c", "'4 seconds'")):
         session.create_query(f"SELECT window.start, COUNT(*) {JOIN} GROUP BY window(a.ts, {window})", name)
-    groups = session.engine.plan()[0].groups
+    groups = session.engine.plans.planned().plan.groups
     assert sorted(len(group.users) for group in groups) == [1, 2]
     bench.push(session, a=[(1, 0, t) for t in range(20)], b=[(1, 0, t) for t in range(20)])
     assert (
@@ -94,7 +94,7 @@ def test_a_window_is_answered_once_by_the_batch_that_closes_it(bench: Bench) -> 
     assert [(batch, row["n"]) for batch, row in answered(session, "q")] == [(2, 1), (3, 4)]
     bench.push(session, a=[(1, 0, 60.0)], b=[(1, 0, 60.0)])
     # What is answered is gone: only the row of the last second is kept.
-    assert sum(meta.rows for meta in session.engine.state.buckets if meta.store.startswith("groups/")) == 1
+    assert sum(meta.rows for meta in session.engine.head.state.buckets if meta.store.startswith("groups/")) == 1
 
 
 def test_one_batch_closes_windows_of_its_own_rows(bench: Bench) -> None:
@@ -150,7 +150,7 @@ def test_a_sum_beyond_its_type_quarantines_its_query_alone(bench: Bench) -> None
     assert rows_of(session, "sum") == [(1, 9223372036854775807), (2, 3)]
     # Beyond it on the way, but not in the end.
     bench.push(session, a=[(1, 1, 1.0), (1, -1, 1.0)] + [(1, -2147483648, 1.0)] * 10)
-    status = session.engine.named("sum")
+    status = session.engine.queries.named("sum")
     assert status.state.value == "quarantined"
     assert "overflow" in (status.error or "")
     bench.push(session, a=[(1, 5, 1.0)])
@@ -174,10 +174,10 @@ def test_an_argument_that_fails_fails_who_asks_for_it(bench: Bench) -> None:
     bench.push(session, a=[(1, 0, 1.0)], b=[(1, 2, 1.0)])
     bench.push(session, a=[(1, 0, 1.0), (2, 0, 1.0)], b=[(1, 0, 1.0), (2, 1, 1.0)])
     for name in ("dividing", "distinct"):
-        assert "division by zero" in (session.engine.named(name).error or "")
+        assert "division by zero" in (session.engine.queries.named(name).error or "")
         assert len(rows_of(session, name)) == 1
     bench.push(session, a=[(1, 0, 1.0)], b=[(1, 0, 1.0)])
-    assert session.engine.named("counting").error is None
+    assert session.engine.queries.named("counting").error is None
     assert rows_of(session, "counting") == [(1, 9), (2, 1)]
 
 
@@ -187,7 +187,11 @@ def test_a_key_that_fails_fails_all_who_share_it(bench: Bench) -> None:
         session.create_query(f"SELECT 1 / v, {aggregate} FROM a GROUP BY 1 / v", name)
     session.create_query("SELECT COUNT(*) AS n FROM a", "other")
     bench.push(session, a=[(1, 0, 1.0)])
-    assert [session.engine.named(name).error is None for name in ("one", "two", "other")] == [False, False, True]
+    assert [session.engine.queries.named(name).error is None for name in ("one", "two", "other")] == [
+        False,
+        False,
+        True,
+    ]
     assert rows_of(session, "other") == [(1,)]
 
 
@@ -197,10 +201,10 @@ def test_limits_hold_for_answers_and_for_pairs_of_each_query(bench: Bench) -> No
     session.create_query(COUNT.replace("COUNT(*)", "MAX(a.v)"), "pairs", max_pairs_per_batch=3)
     session.create_query(COUNT.replace("COUNT(*)", "MIN(a.v)"), "free")
     bench.push(session, a=[(1, 0, 1.0)], b=[(1, 0, 1.0)] * 3)
-    assert all(session.engine.named(name).error is None for name in ("few", "pairs", "free"))
+    assert all(session.engine.queries.named(name).error is None for name in ("few", "pairs", "free"))
     bench.push(session, a=[(1, 0, 1.0), (2, 0, 1.0)], b=[(2, 0, 1.0)])
-    assert "results" in (session.engine.named("few").error or "")
-    assert "pairs" in (session.engine.named("pairs").error or "")
+    assert "results" in (session.engine.queries.named("few").error or "")
+    assert "pairs" in (session.engine.queries.named("pairs").error or "")
     assert len(rows_of(session, "free")) == 2
 
 
@@ -212,11 +216,11 @@ def test_groups_go_with_their_last_reader(bench: Bench) -> None:
     bench.push(session, a=rows, b=rows)
     session.drop_query("two")
     bench.push(session, a=rows, b=rows)
-    assert {meta.store for meta in session.engine.state.buckets if "distinct" in meta.store} == set()
+    assert {meta.store for meta in session.engine.head.state.buckets if "distinct" in meta.store} == set()
     assert rows_of(session, "one") == [(1, 4)]
     session.drop_query("one")
     bench.push(session, a=rows)
-    assert not any(meta.store.startswith("groups/") for meta in session.engine.state.buckets)
+    assert not any(meta.store.startswith("groups/") for meta in session.engine.head.state.buckets)
 
 
 def test_what_came_before_all_readers_goes(bench: Bench) -> None:
@@ -227,8 +231,8 @@ def test_what_came_before_all_readers_goes(bench: Bench) -> None:
     session.create_query(COUNT, "young")
     session.drop_query("old")
     bench.push(session, a=rows, b=rows)
-    (group,) = session.engine.plan()[0].groups
-    assert {meta.lower_batch for meta in session.engine.state.buckets if meta.store == group.id} == {1}
+    (group,) = session.engine.plans.planned().plan.groups
+    assert {meta.lower_batch for meta in session.engine.head.state.buckets if meta.store == group.id} == {1}
     assert rows_of(session, "young") == [(1, 3)]
 
 
@@ -249,7 +253,7 @@ def test_merged_buckets_hold_each_group_once(bench: Bench) -> None:
     session.create_query("SELECT k, SUM(v) AS s, COUNT(DISTINCT v) AS d FROM a GROUP BY k", "q")
     for batch in range(9):
         bench.push(session, a=[(1, batch, 1.0), (2, 1, 1.0)])
-    kept = [meta for meta in session.engine.state.buckets if meta.store.startswith("groups/")]
+    kept = [meta for meta in session.engine.head.state.buckets if meta.store.startswith("groups/")]
     assert max(meta.level for meta in kept) >= 2
     assert all(meta.rows == 2 for meta in kept if "distinct" not in meta.store)
     assert rows_of(session, "q") == [(1, 36, 9), (2, 9, 1)]
@@ -299,7 +303,7 @@ def test_a_query_for_groups_can_be_previewed(bench: Bench) -> None:
     bench.push(session, a=[(1, 0, 1.0)], b=[(1, 0, 1.0)])
     said = explain_preview(session.engine, COUNT + " HAVING COUNT(*) > 1", "json")
     assert said["groups"]["queries"] == ["(this SELECT)", "one"]
-    assert len(session.engine.plan()[0].groups[0].users) == 1
+    assert len(session.engine.plans.planned().plan.groups[0].users) == 1
 
 
 def test_groups_count_as_what_their_only_reader_stores(bench: Bench) -> None:
@@ -308,8 +312,8 @@ def test_groups_count_as_what_their_only_reader_stores(bench: Bench) -> None:
     session.create_query("SELECT v, k, MAX(ts) AS m FROM a GROUP BY v, k", "large")
     for batch in range(4):
         bench.push(session, a=[(row % 2, batch * 200 + row, 1.0) for row in range(200)])
-    assert "max_query_bytes" in (session.engine.named("large").error or "")
-    assert session.engine.named("small").error is None
+    assert "max_query_bytes" in (session.engine.queries.named("large").error or "")
+    assert session.engine.queries.named("small").error is None
 
 
 def test_groups_cannot_be_backfilled(bench: Bench) -> None:
@@ -324,7 +328,7 @@ def test_a_query_over_one_stream_keeps_nothing(bench: Bench) -> None:
     bench.push(session, a=[(1, 1, 1.0), (2, 2, 1.0), (3, 3, 1.0)], splits=2)
     bench.push(session, a=[(4, 4, 2.0)])
     assert rows_of(session, "q") == [(2, 2), (3, 3), (4, 4)]
-    assert session.engine.state.buckets == ()
+    assert session.engine.head.state.buckets == ()
 
 
 @pytest.mark.parametrize(

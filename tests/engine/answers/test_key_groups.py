@@ -33,7 +33,7 @@ def test_a_small_batch_is_its_own_sample(bench: Bench, splits: int) -> None:
     session.create_query("SELECT a.v FROM a JOIN b ON a.v = b.v WHERE a.v > 1", "by_v")
     rows: list[Row] = [(None if n % 7 == 0 else n % 5, n % 9, n * 0.01) for n in range(60)]
     bench.push(session, a=rows, b=rows[:3], splits=splits)
-    sample = session.engine.statistics.observed.key_groups["a"]
+    sample = session.engine.head.statistics.observed.key_groups["a"]
     cells = sample.cells(("[k]", "[v]"))
     assert cells is not None
     found = dict(zip(map(tuple, cells.groups.T.tolist()), cells.rows.tolist(), strict=True))
@@ -47,7 +47,7 @@ def test_a_large_batch_is_sampled_in_proportion(bench: Bench) -> None:
     session.create_query("SELECT a.v FROM a JOIN b ON a.k = b.k", "q")
     rows: list[Row] = [(1 if n < 6000 else 2, 0, n * 0.001) for n in range(8000)]
     bench.push(session, a=rows, b=[(1, 1, 0.0)], splits=4)
-    (seen,) = session.engine.statistics.observed.key_groups["a"].batches
+    (seen,) = session.engine.head.statistics.observed.key_groups["a"].batches
     assert seen.rows == 8000
     assert seen.groups.shape == (1, SAMPLED_ROWS_A_BATCH)
     assert np.mean(seen.groups == group_of(1)) == pytest.approx(0.75, abs=0.02)
@@ -60,7 +60,7 @@ def test_indexes_of_one_key_are_one_use(bench: Bench) -> None:
     session.create_query("SELECT a.v FROM a JOIN b ON a.v < b.v", "keyless")
     session.create_query("SELECT a.v FROM a JOIN b ON a.k = b.v", "crossed")
     bench.push(session, a=[(1, 1, 0.0)], b=[(2, 2, 0.0), (3, None, 0.1)])
-    samples = session.engine.statistics.observed.key_groups
+    samples = session.engine.head.statistics.observed.key_groups
     (of_a,), (of_b,) = samples["a"].batches, samples["b"].batches
     assert (of_a.uses, sorted(of_b.uses)) == (("[k]",), ["[k]", "[v]"])
     # The index by k in order of v lacks the second row, the one by k alone has it.
@@ -75,7 +75,7 @@ def test_it_is_the_same_whatever_travels(bench: Bench, exchange: str) -> None:
     session.create_query("SELECT a.v FROM a JOIN b ON a.v = b.v", "by_v")
     rows: list[Row] = [(n % 5, n % 9, n * 0.01) for n in range(60)]
     bench.push(session, a=rows, b=rows[:3], splits=2)
-    (seen,) = session.engine.statistics.observed.key_groups["a"].batches
+    (seen,) = session.engine.head.statistics.observed.key_groups["a"].batches
     found = Counter(zip(*(seen.of_uses([use])[0].tolist() for use in ("[k]", "[v]")), strict=True))  # type: ignore[index]
     assert found == Counter((group_of(k), group_of(v)) for k, v, _ in rows)
 
@@ -87,7 +87,7 @@ def test_a_guarded_key_is_sampled_where_it_can_be_computed(bench: Bench) -> None
     session.create_query("SELECT a.v FROM a JOIN b ON a.v = b.k", "plain")
     bench.push(session, a=[(0, 1, 0.0), (5, 0, 0.1)], b=[(1, 2, 0.0)])
     assert (guarded.status.state, failing.status.state) == (QueryState.RUNNING, QueryState.QUARANTINED)
-    (seen,) = session.engine.statistics.observed.key_groups["a"].batches
+    (seen,) = session.engine.head.statistics.observed.key_groups["a"].batches
     by_use = dict(zip(seen.uses, seen.groups.tolist(), strict=True))
     (by_k,) = (groups for use, groups in by_use.items() if "row.k" in use)
     (by_v,) = (groups for use, groups in by_use.items() if "row.v" in use)

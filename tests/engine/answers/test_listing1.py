@@ -44,9 +44,9 @@ def test_both_queries_of_listing_1_run_as_written(tmp_path: Path, exchange: str)
 def test_the_aggregate_reads_the_rows_that_the_join_keeps(tmp_path: Path) -> None:
     session = session_of(tmp_path)
     session.create_query(JOIN, "join")
-    alone, _ = session.engine.plan()
+    alone = session.engine.plans.planned().plan
     session.create_query(AGGREGATE, "aggregate")
-    together, _ = session.engine.plan()
+    together = session.engine.plans.planned().plan
     session.close()
     assert [store.id for store in together.stores] == [store.id for store in alone.stores]
     assert [store.indexes for store in together.stores] == [store.indexes for store in alone.stores]

@@ -110,7 +110,7 @@ def test_queries_that_come_and_go_leave_no_trace_in_the_state(tmp_path: Path, mo
     for _ in range(60):
         crowd.replace_some(2)
         crowd.push()
-        histories = crowd.session.engine.state.histories
+        histories = crowd.session.engine.head.state.histories
         sizes.append(max(len(history.segments) for history in histories.values()))
     assert max(sizes) < 30
     assert max(sizes[40:]) <= max(sizes[:40])
@@ -120,7 +120,7 @@ def test_a_query_is_accepted_while_a_plan_is_being_made(tmp_path: Path) -> None:
     crowd = Crowd(tmp_path / "c", 3)
     crowd.push()
     created = threading.Thread(target=crowd.create, daemon=True)
-    with crowd.session.engine._plan_lock:
+    with crowd.session.engine.plans.lock:
         created.start()
         created.join(timeout=20)
         assert not created.is_alive()
@@ -132,7 +132,7 @@ def test_a_new_query_gives_the_others_no_reason_to_go_another_way(
     crowd = Crowd(tmp_path / "c", 20)
     for _ in range(8):
         crowd.push()
-    before = crowd.session.engine.planned()
+    before = crowd.session.engine.plans.planned()
     chosen = []
 
     def choose(live: LiveQuery, *arguments: Any) -> ProbeOrder:
@@ -141,7 +141,7 @@ def test_a_new_query_gives_the_others_no_reason_to_go_another_way(
 
     monkeypatch.setattr(share_probe_prefixes, "choose_probe_order", choose)
     name = crowd.create()
-    after = crowd.session.engine.planned()
+    after = crowd.session.engine.plans.planned()
     assert set(chosen) == {name}
     assert dict(before.orders).items() <= dict(after.orders).items()
 
@@ -152,7 +152,7 @@ def test_every_query_of_a_crowd_can_be_explained(tmp_path: Path, batches: int) -
     crowd = Crowd(tmp_path / "c", 40)
     for _ in range(batches):
         crowd.push()
-    for record in islice(crowd.session.engine.records(), 0, None, 4):
+    for record in islice(crowd.session.engine.queries.records(), 0, None, 4):
         assert record.name in explain_query(crowd.session.engine, record.id)
 
 

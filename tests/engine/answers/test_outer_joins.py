@@ -209,4 +209,4 @@ def test_explain_shows_how_rows_are_decided(scene: Scene) -> None:
     assert "decided a" in text
     assert "shared with left" in text
     assert "matched a" in scene.session.execute("EXPLAIN semi").text
-    assert scene.session.engine.plan()[0].text_tree({"left#1": "left"})
+    assert scene.session.engine.plans.planned().plan.text_tree({"left#1": "left"})

@@ -54,7 +54,7 @@ class Feed:
 
     @property
     def plan(self) -> SharedPlan:
-        return self.session.engine.plan()[0]
+        return self.session.engine.plans.planned().plan
 
     @property
     def progress(self) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def test_another_placement_is_a_new_epoch_with_the_same_trees(tmp_path: Path) ->
     assert after.trees is before.trees
     assert after.stores is before.stores
     assert after.placements == policy.now
-    (change,) = feed.session.engine.plan_changes
+    (change,) = feed.session.engine.plans.changes
     assert change.reasons == (
         "4 of 8 key groups of a[x] are placed anew",
         "4 of 8 key groups of b[x] are placed anew",
@@ -111,7 +111,7 @@ def test_the_usual_placement_is_that_of_all_other_uses(tmp_path: Path) -> None:
     feed = joined(tmp_path, policy)
     policy.now = Placements(CROSSED)
     feed.push()
-    assert feed.session.engine.plan_changes[-1].reasons == ("4 of 8 key groups are placed anew",)
+    assert feed.session.engine.plans.changes[-1].reasons == ("4 of 8 key groups are placed anew",)
     feed.check_answers()
 
 
@@ -124,7 +124,7 @@ def test_partitions_come_and_go_at_a_batch_edge(tmp_path: Path, partitions: int)
     feed.push(2)
     assert len(feed.progress["work"]["partitions"]) == partitions
     noun = "partition" if partitions == 1 else "partitions"
-    assert feed.session.engine.plan_changes[-1].reasons == (f"{partitions} {noun} instead of 2",)
+    assert feed.session.engine.plans.changes[-1].reasons == (f"{partitions} {noun} instead of 2",)
     policy.now = EVEN
     feed.push(2)
     assert len(feed.progress["work"]["partitions"]) == 2
@@ -134,10 +134,10 @@ def test_partitions_come_and_go_at_a_batch_edge(tmp_path: Path, partitions: int)
 def test_a_change_writes_and_moves_nothing_but_the_new_rows(tmp_path: Path) -> None:
     policy = Chosen()
     feed = joined(tmp_path, policy, merge_fanout=100)
-    stored = {meta.path for meta in feed.session.engine.state.buckets}
+    stored = {meta.path for meta in feed.session.engine.head.state.buckets}
     policy.now = Placements.of(even_placement(8, 4), {("a", "[x]"): Placement((3, 2, 1, 0) * 2, 4)})
     feed.push()
-    assert stored < {meta.path for meta in feed.session.engine.state.buckets}
+    assert stored < {meta.path for meta in feed.session.engine.head.state.buckets}
     assert feed.progress["written"]["numRows"] == 3 * 20
     feed.check_answers()
 

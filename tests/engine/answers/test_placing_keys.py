@@ -52,7 +52,7 @@ def tables(rng: Random, hot_share: float = 0.0) -> dict[str, pa.Table]:
 
 
 def placed_by_both(session: LocalSession, store: str = "lineitem") -> set[str]:
-    plan = session.engine.planned().plan
+    plan = session.engine.plans.planned().plan
     return {index.id for index in plan.store(store).indexes if len(index.keys) == 2}
 
 
@@ -124,7 +124,7 @@ def test_a_frequent_key_does_not_place_others_with_it(tmp_path: Path) -> None:
     for _ in range(3):
         session.push(tables(rng, hot_share=0.5))
     assert placed_by_both(session) == {"[partkey, suppkey]"}
-    told = [reason for change in session.engine.plan_changes for reason in change.reasons]
+    told = [reason for change in session.engine.plans.changes for reason in change.reasons]
     assert "lineitem[partkey, suppkey at partkey] gives way to lineitem[partkey, suppkey]" in told
     for _ in range(2):
         session.push(tables(rng))

@@ -99,7 +99,7 @@ def test_quarantine_survives_a_restart_and_a_drop_frees_the_name(bench: Bench) -
     bench.push(session, **WITH_ZERO)
     session.close()
     again = bench.open()
-    (record,) = again.engine.records()
+    (record,) = again.engine.queries.records()
     assert record.state is QueryState.QUARANTINED
     assert record.error
     again.drop_query("bad")

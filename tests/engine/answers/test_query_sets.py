@@ -37,7 +37,7 @@ def test_a_small_batch_is_its_own_sample(bench: Bench, splits: int) -> None:
     session.create_query(JOIN + "a.v < 6", "under")
     session.create_query(JOIN + "a.v > 7 AND b.v > 1", "high")
     bench.push(session, a=rows_with(values), b=rows_with([1, 2, 3]), splits=splits)
-    stats = session.engine.statistics
+    stats = session.engine.head.statistics
     over, under, high = selection("gt", 3), selection("lt", 6), selection("gt", 7)
     assert stats.union_share("a", [over, under]).value == pytest.approx(1.0)
     assert stats.union_share("a", [under, high]).value == pytest.approx(sum(v < 6 or v > 7 for v in values) / 100)
@@ -54,7 +54,7 @@ def test_tasks_count_by_the_rows_that_came_to_them(bench: Bench) -> None:
     session.create_query(JOIN + "a.v > 5", "some")
     session.create_query(JOIN + "a.v > 3", "more")
     bench.push(session, a=rows_with(values), b=rows_with([1]), splits=4)
-    sample = session.engine.statistics.observed.samples["a"]
+    sample = session.engine.head.statistics.observed.samples["a"]
     assert sample.used.bit_count() == SAMPLED_ROWS_A_BATCH
     passed = sample.rows_of(str(selection("gt", 5)), 0.3).passed.bit_count()
     assert passed / SAMPLED_ROWS_A_BATCH == pytest.approx(0.3, abs=0.02)
@@ -67,9 +67,9 @@ def test_a_created_selection_is_known_from_its_first_batch_on(bench: Bench) -> N
     bench.push(session, a=rows_with(list(range(10))), b=rows_with([1]))
     session.create_query(JOIN + "a.v < 2", "under")
     over, under = selection("gt", 5), selection("lt", 2)
-    assert session.engine.statistics.union_share("a", [over, under]).origin is Origin.ASSUMED
+    assert session.engine.head.statistics.union_share("a", [over, under]).origin is Origin.ASSUMED
     bench.push(session, a=rows_with(list(range(10)), since_s=1), b=rows_with([1], since_s=1))
-    assert session.engine.statistics.union_share("a", [over, under]).value == pytest.approx(0.6)
+    assert session.engine.head.statistics.union_share("a", [over, under]).value == pytest.approx(0.6)
 
 
 def test_a_selection_that_fails_in_one_task_leaves_the_others_in_place(bench: Bench) -> None:
@@ -79,7 +79,7 @@ def test_a_selection_that_fails_in_one_task_leaves_the_others_in_place(bench: Be
     session.create_query(JOIN + "a.v < 2", "under")
     bench.push(session, a=rows_with([1, 2, 8, 9, 0, 1, 5, 9]), b=rows_with([1]), splits=2)
     assert bad.status.state is QueryState.QUARANTINED
-    stats = session.engine.statistics
+    stats = session.engine.head.statistics
     assert stats.union_share("a", [selection("gt", 5), selection("lt", 2)]).value == pytest.approx(6 / 8)
     assert stats.rows("a").value == pytest.approx(8)
     assert len(stats.observed.samples["a"].batches[0].passed_by_selection) == 2

@@ -36,7 +36,7 @@ def open_abc(folder: Path, **options: Any) -> LocalSession:
 
 
 def first_probe_of_b(session: LocalSession) -> str:
-    plan, _ = session.engine.plan()
+    plan = session.engine.plans.planned().plan
     (tree,) = [tree for tree in plan.trees if tree.start == "b"]
     (node,) = tree.children
     return node.step.target
@@ -54,12 +54,12 @@ def test_the_order_turns_when_the_data_do(tmp_path: Path, optimizer: str) -> Non
     for second in range(4):
         push(second, ROWS, 2)
     assert first_probe_of_b(session) == "a", "one partner in a, half of all in c"
-    epoch = session.engine.plan()[0].epoch
+    epoch = session.engine.plans.planned().plan.epoch
     for second in range(4, 12):
         push(second, 2, ROWS)
     assert first_probe_of_b(session) == "c", "now it is the other way round"
-    assert session.engine.plan()[0].epoch > epoch
-    assert any("meet" in reason for change in session.engine.plan_changes for reason in change.reasons)
+    assert session.engine.plans.planned().plan.epoch > epoch
+    assert any("meet" in reason for change in session.engine.plans.changes for reason in change.reasons)
     answers = session.results("q")
     assert Counter(zip(*(answers.column(name).to_pylist() for name in ("ax", "cy")), strict=True)) == _expected(pushed)
     session.close()
@@ -71,12 +71,14 @@ def test_what_gives_the_same_plan_makes_no_epoch(tmp_path: Path, optimizer: str,
     session = open_abc(tmp_path, optimizer=optimizer)
     for second in range(4):
         session.push({name: rows(second, ROWS, 2) for name in "abc"})
-    epoch = session.engine.plan()[0].epoch
-    stats = session.engine.statistics
+    epoch = session.engine.plans.planned().plan.epoch
+    stats = session.engine.head.statistics
     for second in range(4, 10):
         session.push({name: rows(second, ROWS, 2, later_count) for name in "abc"})
-    assert bool(replan_reasons(stats, session.engine.statistics, session.engine.plan()[1])) == (later_count > ROWS)
-    assert session.engine.plan()[0].epoch == epoch
+    assert bool(replan_reasons(stats, session.engine.head.statistics, session.engine.plans.planned().asked)) == (
+        later_count > ROWS
+    )
+    assert session.engine.plans.planned().plan.epoch == epoch
     session.close()
 
 
@@ -89,7 +91,7 @@ def test_a_static_plan_stays_whatever_the_data_do(tmp_path: Path) -> None:
         for second in range(4):
             session.push({name: rows(second, *values) for name in "abc"})
         assert first_probe_of_b(session) == first
-    assert session.engine.plan_changes == ()
+    assert session.engine.plans.changes == ()
     session.close()
 
 
@@ -98,10 +100,10 @@ def test_changes_of_queries_are_the_reasons_of_a_new_plan(tmp_path: Path) -> Non
     session.push({name: rows(0, ROWS, 2) for name in "abc"})
     session.create_query("SELECT a.x AS x FROM a JOIN b ON a.y = b.y WITHIN 1 SECOND", "other")
     session.push({name: rows(1, ROWS, 2) for name in "abc"})
-    assert "query other was created" in session.engine.plan_changes[-1].reasons
+    assert "query other was created" in session.engine.plans.changes[-1].reasons
     session.drop_query("other")
     session.push({name: rows(2, ROWS, 2) for name in "abc"})
-    assert "query other ended" in session.engine.plan_changes[-1].reasons
+    assert "query other ended" in session.engine.plans.changes[-1].reasons
     session.close()
 
 

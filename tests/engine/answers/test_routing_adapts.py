@@ -48,7 +48,7 @@ class Feed:
 
     @property
     def routings(self) -> set[Routing]:
-        return {routing for *_, routing in self.session.engine.plan()[0].routings}
+        return {routing for *_, routing in self.session.engine.plans.planned().plan.routings}
 
 
 def test_a_key_is_split_while_it_is_hot(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_a_key_is_split_while_it_is_hot(tmp_path: Path) -> None:
     assert "keys split: 1" in explain_plan(feed.session.engine)
     feed.push(0.0, 12)
     assert feed.routings == set()
-    reasons = [reason for change in feed.session.engine.plan_changes for reason in change.reasons]
+    reasons = [reason for change in feed.session.engine.plans.changes for reason in change.reasons]
     assert sum("is routed by" in reason for reason in reasons) == 4
     assert feed.session.results("q").num_rows == feed.expected
 
@@ -79,7 +79,7 @@ def test_statistics_speak_of_rows_however_many_units_they_probe(tmp_path: Path) 
         for _ in range(6):
             times = pa.array(np.zeros(200, np.int64)).cast(SCHEMA.field("ts").type)
             session.push({s: pa.table({"k": rng.integers(0, 40, 200), "ts": times}, SCHEMA) for s in "ab"}, splits=2)
-        tallies = session.engine.statistics.observed.tallies
+        tallies = session.engine.head.statistics.observed.tallies
         values.append({str(figure): tally.part / tally.whole for figure, tally in tallies.items()})
         assert any("rows meet by" in figure for figure in values[-1])
         assert values[-1] == pytest.approx(values[0])

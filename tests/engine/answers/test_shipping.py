@@ -150,7 +150,7 @@ def test_kept_files_hold_each_row_at_home_once_and_in_each_index_once(tmp_path: 
     session.create_query(BUYERS, "buyers")
     for batch in range(5):
         session.push({"purchases": purchases([(user, 3 * user % 7) for user in range(batch, batch + 9)])}, splits=2)
-    buckets = [Bucket(tmp_path, meta) for meta in session.engine._state.buckets if meta.store == "purchases"]
+    buckets = [Bucket(tmp_path, meta) for meta in session.engine.head.state.buckets if meta.store == "purchases"]
     assert any(bucket.meta.level for bucket in buckets)
     expected = sorted((user, 3 * user % 7) for batch in range(5) for user in range(batch, batch + 9))
 
@@ -176,7 +176,7 @@ def test_what_fails_in_one_source_task_counts_in_no_bucket(tmp_path: Path, copie
     packs = pa.table({"pack": list(range(12)), "ts": [0] * 12}, schema=PACKS)
     session.push({"purchases": purchases(pairs), "packs": packs}, splits=4)
     assert bad.status.error is not None
-    metas = [meta for meta in session.engine._state.buckets if meta.store == "purchases"]
+    metas = [meta for meta in session.engine.head.state.buckets if meta.store == "purchases"]
     assert len({meta.layout for meta in metas}) == 1
     assert FAILED in {*metas[0].selections, *(name for name, _ in metas[0].indexes)}
     session.push({"packs": packs})

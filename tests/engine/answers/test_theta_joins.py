@@ -60,7 +60,7 @@ def test_an_order_that_overflows_stops_only_its_query(session: LocalSession) -> 
     session.create_query("SELECT a.x, b.x AS bx FROM a JOIN b ON a.x < b.x", name="plain")
     session.push({"a": table((2**62, 0)), "b": table((2**62 + 1, 0))})
     assert answers(session, "plain") == Counter({(2**62, 2**62 + 1): 1})
-    states = {record.name: record.error for record in session.engine.records()}
+    states = {record.name: record.error for record in session.engine.queries.records()}
     assert states["plain"] is None
     assert states["doubled"] is not None
 

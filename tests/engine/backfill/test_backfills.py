@@ -95,7 +95,7 @@ def test_a_backfill_without_end_is_refused(bench: Any, history: LocalHistory) ->
     with pytest.raises(QueryError, match="would never end: a, b is kept for ever") as refused:
         session.create_query(FOR_EVER, "q", backfill=True)
     assert "WITHIN" in str(refused.value.hint)
-    assert session.engine.named("q") is None
+    assert session.engine.queries.named("q") is None
 
 
 def test_before_the_first_batch_there_is_nothing_to_bring(bench: Any, history: LocalHistory) -> None:
@@ -115,9 +115,9 @@ def test_a_stream_that_comes_only_once_is_refused(bench: Any) -> None:
 def test_an_engine_without_history_refuses(tmp_path: Path) -> None:
     engine = Engine(tmp_path, make_options())
     for name in ("a", "b"):
-        engine.create_stream(Stream(name, (("k", INT), ("v", INT), ("ts", TIMESTAMP)), "ts"))
+        engine.streams.create(Stream(name, (("k", INT), ("v", INT), ("ts", TIMESTAMP)), "ts"))
     with pytest.raises(QueryError, match="keeps no history"):
-        engine.create_query(JOIN, "q", QueryOptions(backfill=True))
+        engine.queries.create(JOIN, "q", QueryOptions(backfill=True))
     engine.close()
 
 
@@ -164,7 +164,7 @@ def test_rows_that_are_gone_end_the_backfill_and_nothing_else(bench: Any, rows_o
     push_numbered(bench, session, 4)
     status = session.backfill("q")
     assert (status.state, status.batches_done, status.error) == ("failed", 1, "the rows of batch 1 are gone")
-    assert session.engine.named("q").answered_from == 3
+    assert session.engine.queries.named("q").answered_from == 3
     assert rows_of(session, "q") == [(0, 0), (3, 3), (3, 4), (4, 3), (4, 4)]
 
 
@@ -182,7 +182,7 @@ def test_a_query_that_fails_on_an_old_row_goes_on_live(bench: Any, rows_of: Rows
     status = session.backfill("q")
     assert (status.state, status.batches_done) == ("failed", 0)
     assert "the query fails on old rows" in str(status.error)
-    assert session.engine.named("q").state.value == "running"
+    assert session.engine.queries.named("q").state.value == "running"
     assert rows_of(session, "q") == [(2,), (3,)]
 
 
@@ -233,7 +233,7 @@ def test_a_cancelled_backfill_keeps_what_it_brought_and_frees_the_rest(
     assert (0, 0) in rows_of(session, "q")
     assert (1, 0) not in rows_of(session, "q")
     with pytest.raises(QueryError, match="has ended: cancelled"):
-        session.engine.set_query_options("q#1", {"backfill": True})
+        session.engine.queries.set_options("q#1", {"backfill": True})
 
 
 def test_a_backfill_may_be_asked_for_later(bench: Any, rows_of: Rows, history: LocalHistory) -> None:
@@ -241,7 +241,7 @@ def test_a_backfill_may_be_asked_for_later(bench: Any, rows_of: Rows, history: L
     push_numbered(bench, session, 0, 1)
     session.create_query(JOIN, "q")
     push_numbered(bench, session, 2, 3)
-    session.engine.set_query_options(session.engine.named("q").id, {"backfill": True})
+    session.engine.queries.set_options(session.engine.queries.named("q").id, {"backfill": True})
     push_numbered(bench, session, 4)
     finish(bench, session)
     assert rows_of(session, "q") == pairs(4)
@@ -270,7 +270,7 @@ def test_a_finished_backfill_leaves_nothing_but_answers(bench: Any, rows_of: Row
     finish(bench, session)
     session.backfills.step(1)
     assert bench.files("backfill") == set()
-    assert bench.files("results") == {file.path for file in session.engine.results("q#1")}
+    assert bench.files("results") == {file.path for file in session.engine.answers.results("q#1")}
     session.vacuum()
     assert rows_of(session, "q") == pairs(3)
 
@@ -285,10 +285,10 @@ def test_sinks_find_the_answers_with_the_batches_that_adopted_them(bench: Any, h
     finish(bench, session)
     found = []
     batch = -1
-    while batch < session.engine.committed_batch:
-        batch, files = session.engine.results_after("q#1", batch)
+    while batch < session.engine.head.batch:
+        batch, files = session.engine.answers.results_after("q#1", batch)
         found += files
-    assert found == session.engine.results("q#1")
+    assert found == session.engine.answers.results("q#1")
     assert sum(file.rows for file in found) == len(pairs(4))
 
 
@@ -341,7 +341,7 @@ def test_a_crash_of_either_at_any_step_doubles_and_loses_nothing(
         push_numbered(bench, session, 4)
     session.close()
     session = bench.open(history=history)
-    if session.engine.committed_batch < 4:
+    if session.engine.head.batch < 4:
         push_numbered(bench, session, 4)
     finish(bench, session)
     assert rows_of(session, "q") == pairs(4)

@@ -30,7 +30,7 @@ class HandClock:
 
 
 def stored_rows(session: LocalSession, store: str) -> int:
-    return sum(meta.rows for meta in session.engine.state.buckets if meta.store == store)
+    return sum(meta.rows for meta in session.engine.head.state.buckets if meta.store == store)
 
 
 def entry(session: LocalSession, stream: str) -> dict[str, Any]:

@@ -50,7 +50,7 @@ def pairs_of(a: list[Row], b: list[Row]) -> int:
 
 
 def statistics(session: LocalSession) -> StatsCatalog:
-    return session.engine.statistics
+    return session.engine.head.statistics
 
 
 @pytest.mark.parametrize("splits", [1, 3])
@@ -148,7 +148,7 @@ def test_steps_say_how_many_rows_each_row_finds(bench: Bench) -> None:
     session.create_query(JOIN, "q")
     bench.push(session, b=[(1, 1, 0), (1, 2, 0), (2, 1, 0)])
     bench.push(session, a=[(1, 1, 1), (2, 1, 1), (3, 1, 1)])
-    plan, _ = session.engine.plan()
+    plan = session.engine.plans.planned().plan
     (node,) = next(tree for tree in plan.trees if tree.start == "a").children
     assert statistics(session).step(node.id) == Estimate(1.0, Origin.EXACT)
 
@@ -157,9 +157,9 @@ def test_a_batch_that_runs_again_is_counted_once(bench: Bench) -> None:
     session = bench.open()
     session.create_query(JOIN, "q")
     bench.push(session, a=[(1, 1, 0)], b=[(1, 1, 0)])
-    before = session.engine.statistics
+    before = session.engine.head.statistics
     session.redeliver()
-    assert session.engine.statistics == before
+    assert session.engine.head.statistics == before
 
 
 META = BucketMeta("a", "p", 0, 0, 0, 0, 100, 1, 1, 0, 99, (), (), True, ())
@@ -201,6 +201,6 @@ def test_the_stored_figures_of_a_hundred_queries_are_small(bench: Bench) -> None
     for place in range(100):
         session.create_query(f"{JOIN} WHERE a.v > {place} AND b.v < {place}", f"q{place}")
     bench.push(session, a=[(1, 1, 0)], b=[(1, 1, 0)])
-    stored = session.engine.statistics.observed.to_json()
+    stored = session.engine.head.statistics.observed.to_json()
     assert len(json.dumps(stored)) < 64 << 10
     assert sum(entry[0] == "SELECTION" for entry in stored) == 200

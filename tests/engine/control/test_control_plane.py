@@ -31,7 +31,7 @@ def test_a_replacement_drops_and_creates_at_one_batch_edge(bench: Bench, rows_of
     bench.push(session, a=[(1, 11, 1.0)])
     assert old.status.dropped_batch == new.status.created_batch == 1
     assert rows_of(session, "q") == [(20,)]
-    assert session.engine.named("q").id == new.id
+    assert session.engine.queries.named("q").id == new.id
 
 
 def test_without_replace_another_text_is_refused_with_the_way_out(bench: Bench) -> None:
@@ -61,7 +61,7 @@ def test_options_change_with_a_batch_and_say_with_which(bench: Bench) -> None:
     query = session.create_query(Q1, "q")
     bench.push(session)
     limited = QueryOptions(max_results_per_batch=5)
-    session.engine.set_query_options(query.id, {"max_results_per_batch": 5})
+    session.engine.queries.set_options(query.id, {"max_results_per_batch": 5})
     assert query.status.options == limited
     assert query.status.changed_batch is None
     bench.push(session)
@@ -69,21 +69,21 @@ def test_options_change_with_a_batch_and_say_with_which(bench: Bench) -> None:
     session.drop_query("q")
     bench.push(session)
     with pytest.raises(QueryError, match="is dropped"):
-        session.engine.set_query_options(query.id, {"max_results_per_batch": None})
+        session.engine.queries.set_options(query.id, {"max_results_per_batch": None})
 
 
 def test_waiting_for_effect_ends_with_the_batch(bench: Bench) -> None:
     session = bench.open()
     query = session.create_query(Q1, "q")
-    assert session.engine.await_effect(query.id, 0.01).state is QueryState.PENDING
+    assert session.engine.queries.await_effect(query.id, 0.01).state is QueryState.PENDING
     seen = []
-    waiting = threading.Thread(target=lambda: seen.append(session.engine.await_effect(query.id, 60.0)))
+    waiting = threading.Thread(target=lambda: seen.append(session.engine.queries.await_effect(query.id, 60.0)))
     waiting.start()
     bench.push(session)
     waiting.join(60.0)
     assert [record.state for record in seen] == [QueryState.RUNNING]
-    assert session.engine.await_batch(0, 0.0)
-    assert not session.engine.await_batch(1, 0.01)
+    assert session.engine.answers.await_batch(0, 0.0)
+    assert not session.engine.answers.await_batch(1, 0.01)
 
 
 def test_listeners_hear_of_every_commit_and_cannot_break_it(bench: Bench) -> None:
@@ -94,10 +94,12 @@ def test_listeners_hear_of_every_commit_and_cannot_break_it(bench: Bench) -> Non
     def broken(_news: object) -> None:
         raise ValueError("broken")
 
-    session.engine.listen(broken)
-    end = session.engine.listen(lambda news: heard.append((news.batch, sum(file.rows for file in news.results))))
+    session.engine.answers.listen(broken)
+    end = session.engine.answers.listen(
+        lambda news: heard.append((news.batch, sum(file.rows for file in news.results)))
+    )
     bench.push(session, a=[(1, 10, 0.0)], b=[(1, 20, 0.0)])
     end()
     bench.push(session)
     assert heard == [(0, 1)]
-    assert session.engine.committed_batch == 1
+    assert session.engine.head.batch == 1

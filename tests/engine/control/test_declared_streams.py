@@ -45,18 +45,18 @@ def test_a_declared_stream_is_back_after_a_restart_before_and_after_its_first_ba
     root: Path, rows_of: RowsOf
 ) -> None:
     session = LocalSession(root)
-    session.engine.declare_stream(files("a"))
+    session.engine.streams.declare(files("a"))
     session.close()
 
     again = LocalSession(root)
-    assert set(again.engine.streams) == {"a"}
-    again.engine.declare_stream(files("b"))
+    assert set(again.engine.streams.by_name) == {"a"}
+    again.engine.streams.declare(files("b"))
     again.create_query(Q, "q")
     again.push({"a": table_of([(1, 10, 0.0)])})
     again.close()
 
     third = LocalSession(root)
-    assert third.engine.declared_streams() == {"a": files("a"), "b": files("b")}
+    assert third.engine.streams.declared() == {"a": files("a"), "b": files("b")}
     third.push({"b": table_of([(1, 20, 1.0)])})
     assert rows_of(third, "q") == [(10, 20)]
     third.close()
@@ -65,41 +65,41 @@ def test_a_declared_stream_is_back_after_a_restart_before_and_after_its_first_ba
 def test_the_same_declaration_again_is_no_change_and_another_is_refused(root: Path) -> None:
     session = LocalSession(root)
     engine = session.engine
-    engine.declare_stream(files("a"), request="r1")
-    engine.declare_stream(files("a"), request="r1")
-    engine.declare_stream(files("a"), request="r2")
-    engine.declare_stream(files("a"))
+    engine.streams.declare(files("a"), request="r1")
+    engine.streams.declare(files("a"), request="r1")
+    engine.streams.declare(files("a"), request="r2")
+    engine.streams.declare(files("a"))
     assert len(list((root / "changelog").glob("*.json"))) == 1
     session.push({})
     with pytest.raises(StreamError, match="declared already") as caught:
-        engine.declare_stream(files("a", maxFilesPerTrigger="1"))
+        engine.streams.declare(files("a", maxFilesPerTrigger="1"))
     assert "options = {'path': '/data/a'}" in str(caught.value)
     with pytest.raises(QueryError, match="used before for another change"):
-        engine.declare_stream(files("b"), request="r1")
+        engine.streams.declare(files("b"), request="r1")
     session.close()
 
 
 def test_a_name_that_differs_only_in_case_is_refused(root: Path) -> None:
     session = LocalSession(root)
-    session.engine.declare_stream(files("views"))
+    session.engine.streams.declare(files("views"))
     with pytest.raises(StreamError, match="only in case"):
-        session.engine.declare_stream(files("Views"))
+        session.engine.streams.declare(files("Views"))
     session.close()
 
 
 def test_what_differs_is_said_without_secrets(root: Path) -> None:
     session = LocalSession(root)
-    session.engine.declare_stream(files("a", **{"my.password": "old"}))
+    session.engine.streams.declare(files("a", **{"my.password": "old"}))
     with pytest.raises(StreamError, match="declared already") as caught:
-        session.engine.declare_stream(files("a", **{"my.password": "new"}))
+        session.engine.streams.declare(files("a", **{"my.password": "new"}))
     assert "old" not in str(caught.value).replace("/data/a", "")
     session.close()
 
 
 def test_a_declaration_survives_a_crash_before_its_batch_commits(root: Path, rows_of: RowsOf) -> None:
     session = LocalSession(root, faults=Faults(crash_at="before_manifest"))
-    session.engine.declare_stream(files("a"))
-    session.engine.declare_stream(files("b"))
+    session.engine.streams.declare(files("a"))
+    session.engine.streams.declare(files("b"))
     session.create_query(Q, "q")
     with pytest.raises(SimulatedCrash):
         session.push({"a": table_of([(1, 10, 0.0)])})
@@ -112,16 +112,16 @@ def test_a_declaration_survives_a_crash_before_its_batch_commits(root: Path, row
 
 def test_a_query_on_a_stream_that_came_later_uses_all_that_stores_hold(root: Path, rows_of: RowsOf) -> None:
     session = LocalSession(root)
-    session.engine.declare_stream(files("a"))
+    session.engine.streams.declare(files("a"))
     session.create_query("SELECT l.v FROM a l JOIN a r ON l.k = r.k WITHIN 1 HOUR", "keeps_a")
     session.push({"a": table_of([(1, 10, 0.0)])})
-    session.engine.declare_stream(files("b"))
+    session.engine.streams.declare(files("b"))
     early = session.create_query(Q, "early")
     session.push({"b": table_of([(1, 20, 1.0)])})
     assert early.status.complete_from == 0, "of b nothing was missed, and a was kept"
     assert rows_of(session, "early") == [(10, 20)]
 
-    session.engine.declare_stream(files("c"))
+    session.engine.streams.declare(files("c"))
     session.push({"c": table_of([(1, 30, 2.0)])})
     late = session.create_query(Q.replace("b", "c"), "late")
     session.push({"c": table_of([(1, 31, 3.0)])})
@@ -140,21 +140,21 @@ def test_a_query_on_a_stream_that_came_later_uses_all_that_stores_hold(root: Pat
 def test_streams_of_dataframes_keep_a_checkpoint_as_it_is(bench: Bench) -> None:
     session = bench.open()
     with pytest.raises(StreamError, match="'a' was registered as a DataFrame"):
-        session.engine.declare_stream(files("a"))
-    session.engine.declare_stream(files("c"))
+        session.engine.streams.declare(files("a"))
+    session.engine.streams.declare(files("c"))
     session.push({"c": table_of([(1, 1, 0.0)])})
     session.close()
     again = bench.open()
-    assert set(again.engine.streams) == {"a", "b", "c"}
+    assert set(again.engine.streams.by_name) == {"a", "b", "c"}
     with pytest.raises(SessionError, match=r"reads a, b from DataFrames") as caught:
-        again.engine.declare_stream(files("d"))
+        again.engine.streams.declare(files("d"))
     assert "declare every stream" in str(caught.value)
     again.push({})
 
 
 def test_a_dataframe_cannot_join_a_checkpoint_of_declared_streams(root: Path) -> None:
     session = LocalSession(root)
-    session.engine.declare_stream(files("a"))
+    session.engine.streams.declare(files("a"))
     session.push({})
     session.create_stream("b", table_of([]).schema, event_time="ts")
     with pytest.raises(SessionError, match="new: b"):
@@ -165,6 +165,6 @@ def test_a_dataframe_cannot_join_a_checkpoint_of_declared_streams(root: Path) ->
 def test_a_wrong_declaration_never_reaches_the_changelog(root: Path) -> None:
     session = LocalSession(root)
     with pytest.raises(StreamError):
-        session.engine.declare_stream(replace(files("a"), event_time="when"))
+        session.engine.streams.declare(replace(files("a"), event_time="when"))
     assert list((root / "changelog").glob("*.json")) == []
     session.close()

@@ -46,7 +46,7 @@ def test_a_query_is_created_replaced_and_dropped(bench: Bench, rows_of: RowsOf) 
 def test_the_stored_text_is_the_select_alone(bench: Bench) -> None:
     session = bench.open()
     result = session.execute(f"CREATE CONTINUOUS QUERY q\nAS\n  {Q1} ;")
-    assert session.engine.record(result.id).sql == Q1
+    assert session.engine.queries.record(result.id).sql == Q1
     assert session.create_query(Q1, "q").id == result.id
 
 
@@ -56,7 +56,7 @@ def test_an_error_in_the_select_is_placed_in_the_statement(bench: Bench) -> None
         with pytest.raises(UnsupportedSql) as caught:
             session.execute(f"{start}\n  SELECT a.v FROM a LEFT JOIN b ON a.k = b.k")
         assert caught.value.where == "line 2, column 31"
-    assert session.engine.records() == ()
+    assert session.engine.queries.records() == ()
 
 
 def test_options_are_given_at_creation_and_changed_one_by_one(bench: Bench) -> None:
@@ -64,10 +64,10 @@ def test_options_are_given_at_creation_and_changed_one_by_one(bench: Bench) -> N
     options = "max_results_per_batch = 5, sink = 'kafka', 'sink.topic' = 'alerts', sink.kafka.acks = 1"
     query = session.execute(f"CREATE CONTINUOUS QUERY q WITH ({options}) AS {Q1}").id
     sink = SinkSpec("kafka", {"topic": "alerts", "kafka.acks": "1"})
-    assert session.engine.record(query).options == QueryOptions(max_results_per_batch=5, sink=sink)
+    assert session.engine.queries.record(query).options == QueryOptions(max_results_per_batch=5, sink=sink)
     altered = session.execute("ALTER CONTINUOUS QUERY q SET (max_results_per_batch = NULL, keep_intermediates = FALSE)")
     assert altered.message == "query q has new options: in effect with the next batch"
-    assert session.engine.record(query).options == QueryOptions(keep_intermediates=False, sink=sink)
+    assert session.engine.queries.record(query).options == QueryOptions(keep_intermediates=False, sink=sink)
     bench.push(session)
     again = session.execute("ALTER CONTINUOUS QUERY q SET (keep_intermediates = FALSE)")
     assert again.message == "query q has these options already"
@@ -88,7 +88,7 @@ def test_a_retried_drop_does_not_touch_a_later_query_of_the_name(bench: Bench) -
     bench.push(session)
     second = session.execute(f"CREATE CONTINUOUS QUERY q AS {Q1}", request="r3")
     assert session.execute("DROP CONTINUOUS QUERY q", request="r2").id == first.id
-    assert session.engine.record(second.id).state is QueryState.PENDING
+    assert session.engine.queries.record(second.id).state is QueryState.PENDING
 
 
 def test_a_retried_alter_changes_nothing_that_others_changed_since(bench: Bench) -> None:
@@ -100,7 +100,7 @@ def test_a_retried_alter_changes_nothing_that_others_changed_since(bench: Bench)
     )
     retried = session.execute("ALTER CONTINUOUS QUERY q SET (max_results_per_batch = 5)", request="r1")
     assert retried.message == "query q had these options before, and others since"
-    assert session.engine.record(query).options == QueryOptions(False, 6)
+    assert session.engine.queries.record(query).options == QueryOptions(False, 6)
     with pytest.raises(QueryError, match="used before for another change"):
         session.execute("ALTER CONTINUOUS QUERY q SET (max_results_per_batch = 7)", request="r1")
 
@@ -164,14 +164,14 @@ def test_explain_select_is_what_explain_says_once_it_is_created(bench: Bench, in
         preview = explain_preview(session.engine, sql, "json")
         assert preview["state"] == "not created"
         session.execute(f"CREATE CONTINUOUS QUERY later AS {sql}")
-        later = session.engine.named("later").id
+        later = session.engine.queries.named("later").id
         created = explain_query(session.engine, later, "json")
         for part in ("paths", "stores", "cost", "intermediates"):
             said = json.dumps(preview[part]).replace("(this SELECT)", "later")
             assert said == json.dumps(created[part])
         assert preview["paths"][0]["steps"][0]["shared_with"] == ["q"]
         push_rows(bench, session, 3)
-        assert session.engine.record(later).complete_from == preview["complete_from"]
+        assert session.engine.queries.record(later).complete_from == preview["complete_from"]
         session.execute("DROP CONTINUOUS QUERY later")
         push_rows(bench, session, 4)
 
@@ -181,12 +181,11 @@ def test_explain_select_leaves_no_trace(bench: Bench) -> None:
     session.execute(f"CREATE CONTINUOUS QUERY q AS {Q1}")
     push_rows(bench, session, 0)
     push_rows(bench, session, 1)
-    before = session.engine.planned(), session.engine.plan_changes, session.engine.records(), bench.files("changelog")
+    plans, queries = session.engine.plans, session.engine.queries
+    before = plans.planned(), plans.changes, queries.records(), bench.files("changelog")
     text = session.execute(f"EXPLAIN {THREE}").text
     assert "query (this SELECT): not created" in text
-    assert (
-        session.engine.planned(), session.engine.plan_changes, session.engine.records(), bench.files("changelog")
-    ) == before  # fmt: skip
+    assert (plans.planned(), plans.changes, queries.records(), bench.files("changelog")) == before
     with pytest.raises(SqlError, match="unknown stream"):
         session.execute("EXPLAIN SELECT a.x FROM a JOIN no_such ON a.k = no_such.k")
 

@@ -157,7 +157,7 @@ def test_a_broken_sink_delays_neither_batches_nor_other_sinks_and_recovers(setti
     assert not delivery_of(deliveries, bad.id).await_delivered(0.05)
     broken = delivery_of(deliveries, bad.id)
     assert "the line went dead" in str(broken.error)
-    assert (broken.delivered_batch, session.engine.committed_batch) == (-1, 2)
+    assert (broken.delivered_batch, session.engine.head.batch) == (-1, 2)
     assert {record[1] for record in setting.sinks.rows["bad"]} == {0}
     setting.sinks.broken = set()
     assert broken.await_delivered(PATIENCE_S)
@@ -189,10 +189,10 @@ def test_a_sink_set_later_begins_with_the_batch_of_its_effect(setting: Setting) 
     session, deliveries = setting.open()
     query = session.create_query(JOIN, "q")
     setting.push(session, 0)
-    session.engine.set_query_options(query.id, {"sink": "one"})
+    session.engine.queries.set_options(query.id, {"sink": "one"})
     assert deliveries.of(query.id) is None
     setting.push(session, 1)
-    session.engine.set_query_options(query.id, {"max_results_per_batch": 9})
+    session.engine.queries.set_options(query.id, {"max_results_per_batch": 9})
     setting.push(session, 2)
     assert delivery_of(deliveries, query.id).await_delivered(PATIENCE_S)
     assert setting.sinks.rows["one"] == [row(query.id, 1), row(query.id, 2)]
@@ -204,15 +204,15 @@ def test_another_sink_takes_over_where_the_old_one_stood_and_none_ends_it(settin
     query = session.create_query(JOIN, "q", sink="bad")
     setting.push(session, 0)
     setting.push(session, 1)
-    session.engine.set_query_options(query.id, {"sink": "good"})
+    session.engine.queries.set_options(query.id, {"sink": "good"})
     setting.push(session, 2)
     assert delivery_of(deliveries, query.id).await_delivered(PATIENCE_S)
     assert setting.sinks.rows["good"] == [row(query.id, batch) for batch in range(3)]
-    session.engine.set_query_options(query.id, {"sink": None})
+    session.engine.queries.set_options(query.id, {"sink": None})
     setting.push(session, 3)
     assert deliveries.of(query.id) is None
     assert DeliveryMarks(setting.bench.root).read() == {}
-    session.engine.set_query_options(query.id, {"sink": "third"})
+    session.engine.queries.set_options(query.id, {"sink": "third"})
     setting.push(session, 4)
     assert delivery_of(deliveries, query.id).await_delivered(PATIENCE_S)
     assert setting.sinks.rows["third"] == [row(query.id, 4)]

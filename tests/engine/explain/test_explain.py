@@ -237,7 +237,7 @@ def test_the_last_change_has_its_reasons_and_what_it_gained(open_abc: Open, opti
     for second in range(4, 12):
         push(session, second, 2, ROWS)
     plan = explain_plan(session.engine, "json")
-    change, noted = plan["last_change"], session.engine.plan_changes[-1]
+    change, noted = plan["last_change"], session.engine.plans.changes[-1]
     assert change["epoch"] == plan["epoch"]
     assert change["reasons"] == list(noted.reasons)
     assert any("a.x=b.x" in reason or "b.y=c.y" in reason for reason in change["reasons"])

@@ -31,7 +31,7 @@ def test_explain_shows_figures_with_their_origin(bench: Bench) -> None:
     session.create_query(SELECTIVE, "q")
     bench.push(session, a=A, b=B)
     lines = explain_plan(session.engine).splitlines()
-    stored_bytes = sum(meta.size_bytes for meta in session.engine.state.buckets if meta.store == "a")
+    stored_bytes = sum(meta.size_bytes for meta in session.engine.head.state.buckets if meta.store == "a")
     stores = lines[: lines.index("├─ probes")]
     rates = "4 (counted) a batch, 0.4 (counted) a second of event time, 0 (counted) of them late"
     assert [line.lstrip("│├└─ ") for line in stores[3:6]] == [

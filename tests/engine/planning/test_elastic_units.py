@@ -57,7 +57,7 @@ def joining(folder: Path, **options: Any) -> Iterator[LocalSession]:
 
 def push(session: LocalSession, rows: int, hot_share: float = 0.0, hot_keys: Sequence[int] = (7,)) -> dict[str, Any]:
     """A second of both streams; the units' entry of its progress."""
-    batch = session.engine.committed_batch + 1
+    batch = session.engine.head.batch + 1
     rng = Random(batch)
     tables = {}
     for stream in ("a", "b"):
@@ -73,7 +73,7 @@ def push(session: LocalSession, rows: int, hot_share: float = 0.0, hot_keys: Seq
 def test_partitions_come_with_the_load_and_go_with_it(tmp_path: Path) -> None:
     with joining(tmp_path) as session:
         entries = [push(session, rows) for rows in (*[200] * 6, *[900] * 9, *[200] * 10)]
-        history = session.engine.plan_changes
+        history = session.engine.plans.changes
     counts = [entry["partitions"] for entry in entries]
     changes = [(was, now) for was, now in pairwise(counts) if was != now]
     assert [now > was for was, now in changes] == [True, True, False]
@@ -103,10 +103,10 @@ def test_what_is_stored_says_how_many_partitions_a_restart_begins_with(tmp_path:
 
 def test_a_batch_that_takes_the_whole_interval_asks_for_more(tmp_path: Path) -> None:
     with joining(tmp_path, max_bytes_per_partition=1 << 30) as session:
-        assert session.engine.elastic is not None
-        session.engine.elastic.interval_s = 1e-3
+        assert session.engine.plans.elastic is not None
+        session.engine.plans.elastic.interval_s = 1e-3
         entries = [push(session, 50) for _ in range(5)]
-        session.engine.elastic.run_at_once(2)
+        session.engine.plans.elastic.run_at_once(2)
         entries += [push(session, 50) for _ in range(5)]
     assert entries[3]["partitions"] == 8
     # Once it is known that two run at once, the others are let go.
@@ -115,9 +115,9 @@ def test_a_batch_that_takes_the_whole_interval_asks_for_more(tmp_path: Path) -> 
 
 def test_time_asks_for_no_more_partitions_than_cores(tmp_path: Path) -> None:
     with joining(tmp_path, max_bytes_per_partition=1 << 30) as session:
-        assert session.engine.elastic is not None
-        session.engine.elastic.interval_s = 1e-3
-        session.engine.elastic.run_at_once(2)
+        assert session.engine.plans.elastic is not None
+        session.engine.plans.elastic.interval_s = 1e-3
+        session.engine.plans.elastic.run_at_once(2)
         entries = [push(session, 50) for _ in range(8)]
     assert [entry["partitions"] for entry in entries] == [1] * 3 + [2] * 5
 
@@ -133,7 +133,7 @@ def test_a_hot_partition_is_split_and_no_partition_added(tmp_path: Path, routing
     """A7: a third of the rows has one key; on average partitions are half full."""
     with joining(tmp_path, partitions=4, max_bytes_per_partition=400_000, routing=routing) as session:
         entries = [push(session, 2500, hot_share=0.33) for _ in range(9)]
-        plan, _ = session.engine.plan()
+        plan = session.engine.plans.planned().plan
     assert {entry["partitions"] for entry in entries} == {4}
     settled = entries[-1]
     assert 0.3 < settled["load"] < 0.8

@@ -41,8 +41,8 @@ class Feed:
             self.session.create_stream(stream, SCHEMA, event_time="ts")
         self.session.create_query(BY_X, "by_x")
         self.session.create_query(BY_Y, "by_y")
-        if self.session.engine.placer is not None:
-            self.session.engine.placer.rules = PlacingRules(budget_s=0.3, least_rows=0)
+        if self.session.engine.plans.placer is not None:
+            self.session.engine.plans.placer.rules = PlacingRules(budget_s=0.3, least_rows=0)
         self._rng = np.random.default_rng(3)
         self._seconds = 0
         self._expected = {"by_x": 0, "by_y": 0}
@@ -97,7 +97,7 @@ def test_keys_that_come_to_go_together_are_placed_together(tmp_path: Path) -> No
     feed.push(together, 5)
     assert feed.placement["placedInBatch"] == placed_in_batch
     feed.assert_exact()
-    reasons = [reason for change in feed.session.engine.plan_changes for reason in change.reasons]
+    reasons = [reason for change in feed.session.engine.plans.changes for reason in change.reasons]
     assert any("go together" in reason and "rows shipped" in reason for reason in reasons)
     explained = explain_plan(feed.session.engine)
     assert f"since batch {placed_in_batch}" in explained
@@ -176,7 +176,7 @@ def test_queries_come_and_go_while_it_places(tmp_path: Path) -> None:
     assert feed.placement["timesTaken"] == 1
     feed.session.create_query(f"SELECT b.x FROM b JOIN c o ON b.x = o.y AND b.ts {NEAR}", "united")
     feed.push(together, 2)
-    plan = feed.session.engine.plan()[0]
+    plan = feed.session.engine.plans.planned().plan
     # What was placed by two keys is one class now, and lies together.
     (uses,) = key_classes(plan)
     assert len({plan.placements.of_use(use) for use in uses}) == 1
@@ -190,11 +190,11 @@ def test_showing_a_plan_changes_nothing(tmp_path: Path) -> None:
     feed = Feed(tmp_path)
     for _ in range(8):
         feed.push(together, 1)
-        before = feed.session.engine.plan()[0]
+        before = feed.session.engine.plans.planned().plan
         for _ in range(3):
             explain_plan(feed.session.engine)
-            feed.session.engine.previewed(BY_X)
-        assert feed.session.engine.plan()[0] == before
+            feed.session.engine.plans.previewed(BY_X)
+        assert feed.session.engine.plans.planned().plan == before
     assert feed.placement["timesTaken"] == 1
     assert feed.placement["placedInBatch"] == 4
 
@@ -202,9 +202,9 @@ def test_showing_a_plan_changes_nothing(tmp_path: Path) -> None:
 def test_another_number_of_partitions_begins_evenly(tmp_path: Path) -> None:
     feed = Feed(tmp_path)
     feed.push(together, 5)
-    placer = feed.session.engine.placer
+    placer = feed.session.engine.plans.placer
     assert placer is not None
-    plan, stats = feed.session.engine.plan()[0], feed.session.engine.statistics
+    plan, stats = feed.session.engine.plans.planned().plan, feed.session.engine.head.statistics
     assert plan.placements.special
     assert placer(plan, stats, plan.placements) == plan.placements
     five = Placements(even_placement(64, 5))
@@ -213,7 +213,7 @@ def test_another_number_of_partitions_begins_evenly(tmp_path: Path) -> None:
 
 def test_a_background_answer_is_taken_over_at_a_batch_edge(tmp_path: Path) -> None:
     feed = Feed(tmp_path, plan_in_background=True)
-    placer = feed.session.engine.placer
+    placer = feed.session.engine.plans.placer
     assert placer is not None
     assert placer.in_background
     for _ in range(6):
@@ -235,6 +235,6 @@ def test_options_say_whether_placements_follow_the_data(tmp_path: Path) -> None:
         EngineOptions(placement="best")
     feed = Feed(tmp_path, placement="even")
     feed.push(together, 2)
-    assert feed.session.engine.placer is None
+    assert feed.session.engine.plans.placer is None
     assert "placement" not in (feed.session.progress or {})
-    assert not feed.session.engine.statistics.observed.key_groups
+    assert not feed.session.engine.head.statistics.observed.key_groups

@@ -155,7 +155,7 @@ def running_queries(case: EngineCase, folder: Path) -> tuple[LiveQuery, ...]:
     session = open_session(case, folder)
     for query in case.queries:
         session.create_query(query.sql, query.name)
-    _, queries = session.engine.plan()
+    queries = session.engine.plans.planned().asked
     session.close()
     return queries
 

@@ -145,14 +145,14 @@ def test_shares_add_up_to_the_cost_of_the_plan(seed: int, tmp_path: Path) -> Non
     session = open_session(case, tmp_path)
     for query in case.queries:
         session.create_query(query.sql, query.name)
-    queries = session.engine.planned().queries
+    queries = session.engine.plans.planned().queries
     session.close()
     edges = {edge_of(each.query, equality) for each in queries for equality in each.query.equalities}
     stats = StatsCatalog(
-        rows_in_window={stream: rng.choice([10.0, 1e3, 1e5]) for stream in sorted(session.engine.streams)},
+        rows_in_window={stream: rng.choice([10.0, 1e3, 1e5]) for stream in sorted(session.engine.streams.by_name)},
         key_match={edge: rng.choice([1e-6, 1e-4, 1e-2]) for edge in sorted(edges)},
     )
-    decision = decide_jointly(queries, session.engine.streams, stats, JointOptions(0.3))
+    decision = decide_jointly(queries, session.engine.streams.by_name, stats, JointOptions(0.3))
     view = joint_view(queries, stats, JointOptions(0.3))
     alone = costs_alone(view, decision.plan, stats)
     book = share_costs(view, decision.plan, alone)

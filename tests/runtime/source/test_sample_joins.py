@@ -58,7 +58,7 @@ def random_rows(chance: random.Random, count: int, begin_us: int = 0) -> list[Ro
 
 def test_a_join_of_small_stores_is_counted_over_all_live_rows(session: LocalSession) -> None:
     chance = random.Random(2)
-    session.engine.sample_joins((ON_V,))
+    session.engine.batches.sample_joins((ON_V,))
     a, b = [], []
     matches, pairs = 0, 0
     for batch in range(2):
@@ -68,34 +68,36 @@ def test_a_join_of_small_stores_is_counted_over_all_live_rows(session: LocalSess
         b += new_b
         matches += sum(x[1] is not None and x[1] == y[1] for x in a for y in b)
         pairs += len(a) * len(b)
-    assert session.engine.statistics.match(EDGE) == Estimate(matches / pairs, Origin.EXACT)
+    assert session.engine.head.statistics.match(EDGE) == Estimate(matches / pairs, Origin.EXACT)
 
 
 def test_time_bounds_count_only_pairs_within_them(session: LocalSession) -> None:
     chance = random.Random(3)
-    session.engine.sample_joins((SampledJoin(EDGE, "a", V, "b", V, -100, 200),))
+    session.engine.batches.sample_joins((SampledJoin(EDGE, "a", V, "b", V, -100, 200),))
     a, b = random_rows(chance, 400), random_rows(chance, 300)
     push(session, a, b)
     near = [(x, y) for x in a for y in b if -100 <= y[2] - x[2] <= 200]
     matches = sum(x[1] is not None and x[1] == y[1] for x, y in near)
-    assert session.engine.statistics.match(EDGE).value == pytest.approx(matches / len(near), rel=0.2)
+    assert session.engine.head.statistics.match(EDGE).value == pytest.approx(matches / len(near), rel=0.2)
 
 
 def test_a_large_join_is_estimated_within_its_error(session: LocalSession) -> None:
     chance = random.Random(4)
-    session.engine.sample_joins((SampledJoin(EDGE, "a", K, "b", V), ON_V))
+    session.engine.batches.sample_joins((SampledJoin(EDGE, "a", K, "b", V), ON_V))
     rows: list[Row] = [(chance.randrange(9000), chance.randrange(9000), i) for i in range(20_000)]
     push(session, rows, rows[:100])
-    found = session.engine.statistics.match(EDGE)
+    found = session.engine.head.statistics.match(EDGE)
     assert found.origin is Origin.ESTIMATED
     assert found.value == pytest.approx(1 / 9000, rel=0.3)
 
 
 def test_a_join_whose_key_fails_has_no_answer_and_harms_nobody(session: LocalSession) -> None:
     failing = IndexPlan((Call("div", (Column(ROW, "v", INT), Column(ROW, "v", INT)), INT),))
-    session.engine.sample_joins((SampledJoin(EDGE, "a", failing, "b", V), SampledJoin("x", "a", K, "nobody", V)))
+    session.engine.batches.sample_joins(
+        (SampledJoin(EDGE, "a", failing, "b", V), SampledJoin("x", "a", K, "nobody", V))
+    )
     push(session, [(1, 0, 0)], [(1, 0, 0)])
-    assert session.engine.statistics.match(EDGE).origin is Origin.ASSUMED
+    assert session.engine.head.statistics.match(EDGE).origin is Origin.ASSUMED
     assert session.results("q").num_rows == 1
 
 

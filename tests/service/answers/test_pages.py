@@ -81,7 +81,7 @@ def test_a_page_is_bounded_by_the_service(world, join):
 def reader(lasting_world, join):
     fill(lasting_world, join, [4, 0, 1, 7, 0, 0, 9, 2])
     engine = lasting_world.session.engine
-    return AnswerReader(engine, engine.named("q").id)
+    return AnswerReader(engine, engine.queries.named("q").id)
 
 
 @settings(max_examples=60)

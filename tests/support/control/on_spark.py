@@ -37,7 +37,7 @@ class SparkHost:
 
     @property
     def committed_batch(self) -> int:
-        return self._session.engine.committed_batch
+        return self._session.engine.head.batch
 
     def execute(self, statement: str, request: str) -> StatementResult:
         return self._session.execute(statement, request=request)
@@ -46,7 +46,7 @@ class SparkHost:
         if crash_at is not None:
             raise ValueError("this host does not crash")
         FileStreams(self._spark, case, self._folder / "streams").add_batch(batch)
-        if not self._session.engine.await_batch(batch, PATIENCE_S):
+        if not self._session.engine.answers.await_batch(batch, PATIENCE_S):
             raise CaseFailed(f"waited {PATIENCE_S} s for batch {batch}")
         at_step("after_manifest")
 
@@ -60,11 +60,11 @@ class SparkHost:
         self._open()
 
     def records(self) -> tuple[QueryRecord, ...]:
-        return self._session.engine.records()
+        return self._session.engine.queries.records()
 
     def answers(self, query_id: str) -> Answers:
         engine = self._session.engine
-        query, files = engine.compiled(query_id), engine.results(query_id)
+        query, files = engine.queries.compiled(query_id), engine.answers.results(query_id)
         return answers_of_table(read_results(self._spark, engine.root, query, files).toArrow())
 
     def close(self) -> None:

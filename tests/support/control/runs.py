@@ -179,7 +179,7 @@ class LocalHost:
 
     @property
     def committed_batch(self) -> int:
-        return self._session.engine.committed_batch
+        return self._session.engine.head.batch
 
     def execute(self, statement: str, request: str) -> StatementResult:
         return self._session.execute(statement, request=request)
@@ -202,7 +202,7 @@ class LocalHost:
         self._open()
 
     def records(self) -> tuple[QueryRecord, ...]:
-        return self._session.engine.records()
+        return self._session.engine.queries.records()
 
     def answers(self, query_id: str) -> Answers:
         return answers_of_table(self._session.results(query_id))

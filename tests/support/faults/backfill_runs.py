@@ -101,7 +101,7 @@ class BackfillDriver:
                 self._disturb()
             return {
                 record.name: BackfillRun(record, answers_of_table(self._session.results(record.name)))
-                for record in self._session.engine.records()
+                for record in self._session.engine.queries.records()
             }
         finally:
             self._session.close()
@@ -135,7 +135,7 @@ class BackfillDriver:
             self._session.push(tables, splits=self._case.splits)
         except SimulatedCrash:
             self._reopen()
-            if self._session.engine.committed_batch < batch:
+            if self._session.engine.head.batch < batch:
                 self._session.push(tables, splits=self._case.splits)
 
     def _run_history(self, chunks: int) -> None:
@@ -150,7 +150,7 @@ class BackfillDriver:
 
     def _disturb(self) -> None:
         for query in self._case.queries:
-            if self._rng.random() < self._faults.cancel and self._session.engine.named(query.name) is not None:
+            if self._rng.random() < self._faults.cancel and self._session.engine.queries.named(query.name) is not None:
                 self._session.cancel_backfill(query.name)
         if self._rng.random() < self._faults.vacuum:
             self._session.vacuum()

@@ -80,7 +80,7 @@ def _push(
     except SimulatedCrash:
         session.close()
         session = open_session(case, checkpoint_dir, **options)
-        if session.engine.committed_batch == batch:
+        if session.engine.head.batch == batch:
             deliver_again(session, batch)
         else:
             session.push(case.tables(batch), splits=case.splits)
@@ -93,14 +93,14 @@ def deliver_again(session: LocalSession, batch: int) -> None:
     def must_not_run(task: BatchTask) -> NoReturn:
         raise CaseFailed(f"batch {task.batch} ran again after its commit")
 
-    if session.engine.run_batch(batch, must_not_run):
+    if session.engine.batches.run(batch, must_not_run):
         raise CaseFailed(f"batch {batch} was committed twice")
 
 
 def read_run(session: LocalSession) -> CaseRun:
     """All answers of all queries, as a session that may have been opened just now sees them."""
     runs = {}
-    for record in session.engine.records():
+    for record in session.engine.queries.records():
         if record.complete_from is not None:
             answers = answers_of_table(session.results(record.name))
             runs[record.name] = QueryRun(answers, record.complete_from, record.error, record.failed_batch)

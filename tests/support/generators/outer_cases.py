@@ -114,11 +114,11 @@ def run_outer_case(case: EngineCase, folder: str, **options: Any) -> LocalSessio
 def _check_query(
     session: LocalSession, case: EngineCase, query: QueryCase, oracle: OuterOracle, duckdb: DuckDbOracle
 ) -> int:
-    record = next(record for record in session.engine.records() if record.name == query.name)
+    record = next(record for record in session.engine.queries.records() if record.name == query.name)
     if record.error is not None or record.complete_from is None:
         raise CaseFailed(f"{query.name} failed: {record.error}\n  {query.sql}")
-    bound = session.engine.compiled(record.id)
-    actual = answers_by_batch(session, bound, session.engine.results(record.id))
+    bound = session.engine.queries.compiled(record.id)
+    actual = answers_by_batch(session, bound, session.engine.answers.results(record.id))
     about = f"{query.name}: {query.sql}\n  from {query.created_at}, complete from {record.complete_from}"
     if bound.kind is JoinKind.INNER:
         assert_same_answers(_all(actual.values()), duckdb.expected(query, record.complete_from), about)

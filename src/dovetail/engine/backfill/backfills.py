@@ -77,7 +77,7 @@ class Backfills:
         except HistoryError as error:
             raise QueryError(f"query {name!r} cannot be backfilled: {error.what}", hint=error.hint) from None
         live = LiveQuery(name, name, query)
-        streams = self._engine.streams
+        streams = self._engine.streams.by_name
         since = complete_from(
             live,
             state.batch + 1,
@@ -148,7 +148,7 @@ class Backfills:
         return tuple(files), new[-1][0]
 
     def _under_way(self, state: EngineState) -> PastBatch:
-        watermarks = state.watermark_us_by_stream(self._engine.streams)
+        watermarks = state.watermark_us_by_stream(self._engine.streams.by_name)
         return PastBatch(state.batch, Arrival(state.max_time_us_by_stream, watermarks))
 
     def _begun(self, record: QueryRecord) -> Backfill:
@@ -160,7 +160,7 @@ class Backfills:
         return Backfill()
 
     def _missing(self, record: QueryRecord) -> MissingResults:
-        live = LiveQuery(record.id, record.name, self._engine.compiled(record.id), record.complete_from or 0)
+        live = LiveQuery(record.id, record.name, self._engine.queries.compiled(record.id), record.complete_from or 0)
         return MissingResults(live, record.created_batch or 0)
 
     # Running
@@ -168,13 +168,13 @@ class Backfills:
     @property
     def batch_seconds(self) -> float:
         """How long the session's last batch ran."""
-        progress = self._engine.progress
+        progress = self._engine.batches.progress
         return 0.0 if progress is None else float(progress["batchDuration"]) / 1e3
 
     def step(self, max_batches: int) -> int:
         """Run up to `max_batches` old batches of one backfill as one; how many these were. Frees those that ended."""
         with self._lock:
-            running, newest = self._running, self._engine.committed_batch
+            running, newest = self._running, self._engine.head.batch
         self._free_all_but(running)
         waiting = [query for query in running if not self._has_given_up(query)]
         for _ in waiting:
@@ -206,7 +206,7 @@ class Backfills:
 
     def _run_of(self, query: str) -> HistoryRun:
         if query not in self._runs:
-            missing = self._missing(self._engine.record(query))
+            missing = self._missing(self._engine.queries.record(query))
             run = HistoryRun(self._engine, missing, self._history, self._arrivals, self._on_step)
             with self._lock:
                 self._runs[query] = run

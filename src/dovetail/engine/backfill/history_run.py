@@ -38,12 +38,12 @@ class HistoryRun:
             session.root / backfill_dir(missing.live.id),
             _modest(session.options),
             on_step=on_step,
-            units=session.unit_costs,
+            units=session.plans.unit_costs,
             # SQL text knows nothing of the column that tells the batch, or SELECT * would show it.
             compile_text=lambda _: missing.query(),
         )
         try:
-            self._query = self._register(session.streams, session.committed_batch)
+            self._query = self._register(session.streams.by_name, session.head.batch)
             self._check_alive()
             self.committed = [(each.batch, each.results) for each in read_manifests(self._engine.root)]
         except BaseException:
@@ -83,13 +83,13 @@ class HistoryRun:
         used = {relation.stream: streams[relation.stream] for relation in live.query.relations}
         lateness_us = self._arrivals.widest_lateness_us(used, newest_batch)
         for name in sorted(used):
-            self._engine.create_stream(with_batch_column(used[name], lateness_us[name]))
-        return self._engine.create_query(live.query.sql, live.name, QueryOptions(keep_intermediates=False)).id
+            self._engine.streams.create(with_batch_column(used[name], lateness_us[name]))
+        return self._engine.queries.create(live.query.sql, live.name, QueryOptions(keep_intermediates=False)).id
 
     def _run(self, past: tuple[PastBatch, ...]) -> None:
         before, last = self.committed_batch, past[-1].batch
         bounds = _bounds(past)
-        self._engine.run_batch(
+        self._engine.batches.run(
             last, lambda task: self._history.run(replace(task, late_before_us_by_batch=bounds), past)
         )
         self._check_alive()
@@ -98,7 +98,7 @@ class HistoryRun:
         self.committed.append((last, read_manifest(self._engine.root, last).results))
 
     def _check_alive(self) -> None:
-        record = self._engine.record(self._query)
+        record = self._engine.queries.record(self._query)
         if record.state is QueryState.QUARANTINED:
             raise HistoryError(f"the query fails on old rows: {record.error}")
 

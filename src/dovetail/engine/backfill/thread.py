@@ -50,7 +50,7 @@ class BackfillThread:
 
     def start(self) -> None:
         if self._thread is None:
-            self._engine.listen(lambda _: self._news.set())
+            self._engine.answers.listen(lambda _: self._news.set())
             self._thread = threading.Thread(target=self._run, name="dovetail-backfill", daemon=True)
             self._thread.start()
 

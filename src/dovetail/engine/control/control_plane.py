@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.core.errors import QueryDropped, QueryError, QueryExists, StreamError
+from dovetail.engine.backfill.adoption import Adoption, NoHistory
 from dovetail.engine.control.changelog import Action, Change, Changelog
 from dovetail.engine.control.coverage import complete_from
 from dovetail.engine.control.query_options import QueryOptions, query_options
@@ -35,9 +36,6 @@ PREVIEWED = "(this SELECT)"
 """Stands for a query that is only looked at; no query can have this name."""
 TEXTS_REMEMBERED = 100
 
-CheckBackfill = Callable[[EngineState, str, JoinQuery], None]
-"""Raises where a query of this name could not be backfilled."""
-
 CompileText = Callable[[str], JoinQuery]
 _log = logging.getLogger("dovetail")
 
@@ -46,14 +44,15 @@ Admit = Callable[[LiveQuery], object]
 
 
 class ControlPlane:
-    """Not thread-safe: the engine calls it under its lock, always with the state of the last committed batch."""
+    """Not thread-safe: called under the head's lock, always with the head's state.
 
-    def __init__(
-        self, root: Path, options: EngineOptions, compile_text: CompileText | None, check_backfill: CheckBackfill
-    ) -> None:
-        self._check_backfill = check_backfill
+    `adoption` says which queries can be backfilled.
+    """
+
+    def __init__(self, root: Path, options: EngineOptions, compile_text: CompileText | None) -> None:
         self._changelog = Changelog(root)
         self._options = options
+        self.adoption: Adoption = NoHistory()
         self.streams: Mapping[str, Stream] = {}
         self._compiled: dict[str, JoinQuery] = {}
         self._seen = Registry(), 0, Registry()
@@ -147,6 +146,14 @@ class ControlPlane:
     def declare(self, state: EngineState, spec: StreamSpec, *, request: str) -> None:
         if not self.is_declared(state, spec, request=request):
             self._changelog.append(_declaration(spec, request))
+
+    def _check_backfill(self, state: EngineState, name: str, query: JoinQuery) -> None:
+        if query.aggregation is not None:
+            raise QueryError(
+                f"query {name!r} cannot be backfilled: its groups begin with its first batch",
+                hint="create it without backfill; or backfill a query for the rows, and group what it answers",
+            )
+        self.adoption.check(state, name, query)
 
     def _check_growth(self, live: LiveQuery) -> None:
         """A query without time bounds or windows keeps rows or groups for ever: said aloud, refused under a budget."""

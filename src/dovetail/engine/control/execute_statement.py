@@ -83,30 +83,30 @@ class StatementRunner:
         return _about(StatementKind.CREATE_QUERY, record, _standing(record))
 
     def _drop_query(self, statement: DropQuery, request: str) -> StatementResult:
-        known = self._engine.query_to_change(Action.DROP, statement.name, request)
+        known = self._engine.queries.to_change(Action.DROP, statement.name, request)
         if known is None:
             if not statement.if_exists:
                 raise self._unknown(statement.name)
             message = f"no query {statement.name}: nothing to drop"
             return StatementResult(StatementKind.DROP_QUERY, message, statement.name)
-        record = self._engine.drop_query(known.id, request=request)
+        record = self._engine.queries.drop(known.id, request=request)
         return _about(StatementKind.DROP_QUERY, record, _standing(record))
 
     def _alter_query(self, statement: AlterQuery, request: str) -> StatementResult:
-        known = self._engine.query_to_change(Action.SET, statement.name, request)
+        known = self._engine.queries.to_change(Action.SET, statement.name, request)
         if known is None:
             raise self._unknown(statement.name)
-        record = self._engine.set_query_options(known.id, statement.options, request=request)
+        record = self._engine.queries.set_options(known.id, statement.options, request=request)
         if query_options(statement.options, base=record.options) != record.options:
             standing = "had these options before, and others since"
-        elif self._engine.state.registry.by_id.get(record.id) == record:
+        elif self._engine.head.state.registry.by_id.get(record.id) == record:
             standing = "has these options already"
         else:
             standing = f"has new options: {NEXT_BATCH}"
         return _about(StatementKind.ALTER_QUERY, record, standing)
 
     def _show_queries(self) -> StatementResult:
-        shown = [record for record in self._engine.records() if record.state is not QueryState.DROPPED]
+        shown = [record for record in self._engine.queries.records() if record.state is not QueryState.DROPPED]
         rows = tuple(map(_query_row, shown))
         return StatementResult(StatementKind.SHOW_QUERIES, _counted(len(rows), "query", "queries"), rows=rows)
 
@@ -118,13 +118,13 @@ class StatementRunner:
                 "event_time": stream.event_time,
                 "lateness_s": stream.lateness_us / 1e6,
             }
-            for _, stream in sorted(self._engine.streams.items())
+            for _, stream in sorted(self._engine.streams.by_name.items())
         )
         return StatementResult(StatementKind.SHOW_STREAMS, _counted(len(rows), "stream", "streams"), rows=rows)
 
     def _explain_query(self, name: str) -> StatementResult:
-        dropped = (record for record in reversed(self._engine.records()) if record.name == name)
-        record = self._engine.named(name) or next(dropped, None)
+        dropped = (record for record in reversed(self._engine.queries.records()) if record.name == name)
+        record = self._engine.queries.named(name) or next(dropped, None)
         if record is None:
             raise self._unknown(name)
         message = f"how query {record.name} runs"
@@ -140,11 +140,13 @@ class StatementRunner:
         try:
             return use(select.sql)
         except SqlError:
-            self._engine.compile(select.placed)
+            self._engine.queries.compile(select.placed)
             raise
 
     def _unknown(self, name: str) -> UnknownQuery:
-        names = sorted(record.name for record in self._engine.records() if record.state is not QueryState.DROPPED)
+        names = sorted(
+            record.name for record in self._engine.queries.records() if record.state is not QueryState.DROPPED
+        )
         listed = ", ".join(names[:NAMES_LISTED]) or "none"
         more = f" and {len(names) - NAMES_LISTED} more (SHOW QUERIES)" if len(names) > NAMES_LISTED else ""
         return UnknownQuery(f"no query {name!r}", hint=f"queries are: {listed}{more}")

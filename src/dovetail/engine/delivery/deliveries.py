@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable
 
 from dovetail.core.errors import QueryError
-from dovetail.engine.batch.commit_news import CommitNews
 from dovetail.engine.control.registry import QueryRecord, QueryState
 from dovetail.engine.control.sink_spec import SinkSpec
+from dovetail.engine.delivery.commit_news import CommitNews
 from dovetail.engine.delivery.delivery import Backoff, Deliver, Delivery, Mark, no_mark
 from dovetail.engine.delivery.marks import DeliveryMarks
 from dovetail.engine.engine import Engine
@@ -52,7 +52,7 @@ class Deliveries:
             self._follow_registry()
             for delivery in self._by_query.values():
                 delivery.wake()
-        self._end_listening = self._engine.listen(self._on_commit)
+        self._end_listening = self._engine.answers.listen(self._on_commit)
 
     def of(self, query_id: str) -> Delivery | None:
         """The delivery to the query's sink; None before a batch knows of that sink."""
@@ -61,13 +61,13 @@ class Deliveries:
 
     def attach(self, query_id: str, function: TakeBatch, after: int | None = None) -> Delivery:
         """Have `function` called with the answers of every batch later than `after`, by default of those to come."""
-        self._engine.record(query_id)
+        self._engine.queries.record(query_id)
 
         def deliver(batch: int, files: tuple[ResultFile, ...]) -> None:
             found = self._result_batch(query_id, batch, files)
             function(answers_table(found.root, found.output, found.files, self._engine.options.timezone), batch)
 
-        begin = self._engine.committed_batch if after is None else after
+        begin = self._engine.head.batch if after is None else after
         delivery = self._delivery(query_id, "a function", begin, deliver)
         with self._lock:
             open_ones = [one for one in self._functions.get(query_id, []) if not one.is_closed]
@@ -102,12 +102,12 @@ class Deliveries:
 
     def _follow_registry(self) -> None:
         """Begin where a sink took effect, end where it was taken away or its query is forgotten."""
-        records = self._engine.state.registry.by_id
+        records = self._engine.head.state.registry.by_id
         for query_id in [known for known in self._by_query if _sink_of(records.get(known)) is None]:
             if not self._by_query.pop(query_id).close():
                 _log.warning("query %s has no sink any more, and answers that were not delivered", query_id)
             self._marks.remove(query_id)
-        accepted = {record.id for record in self._engine.records()} if self._functions else set()
+        accepted = {record.id for record in self._engine.queries.records()} if self._functions else set()
         for query_id in self._functions.keys() - accepted:
             for delivery in self._functions.pop(query_id):
                 delivery.close()
@@ -122,7 +122,7 @@ class Deliveries:
 
     def _to_sink(self, query_id: str, after: int) -> Delivery:
         def deliver(batch: int, files: tuple[ResultFile, ...]) -> None:
-            sink = _sink_of(self._engine.state.registry.by_id.get(query_id))
+            sink = _sink_of(self._engine.head.state.registry.by_id.get(query_id))
             if sink is None:
                 raise QueryError(f"query {query_id!r} has no sink any more")
             self._write(sink, self._result_batch(query_id, batch, files))
@@ -134,12 +134,12 @@ class Deliveries:
 
     def _delivery(self, query_id: str, to: str, after: int, deliver: Deliver, mark: Mark = no_mark) -> Delivery:
         def look(batch: int) -> tuple[int, tuple[ResultFile, ...]]:
-            return self._engine.results_after(query_id, batch)
+            return self._engine.answers.results_after(query_id, batch)
 
         return Delivery(f"query {query_id} to {to}", after, look, deliver, mark, self._backoff)
 
     def _result_batch(self, query_id: str, batch: int, files: tuple[ResultFile, ...]) -> ResultBatch:
-        output = answer_columns(self._engine.compiled(query_id))
+        output = answer_columns(self._engine.queries.compiled(query_id))
         return ResultBatch(self._engine.root, query_id, batch, output, files)
 
 

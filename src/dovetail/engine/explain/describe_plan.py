@@ -60,12 +60,12 @@ class PlanDescriber:
     @staticmethod
     def of(engine: Engine, alone_for: Collection[str] | None = None) -> PlanDescriber:
         """Only the queries of `alone_for` (None: all) are priced as if they were alone."""
-        return PlanDescriber.of_planned(engine, engine.planned(), alone_for)
+        return PlanDescriber.of_planned(engine, engine.plans.planned(), alone_for)
 
     @staticmethod
     def of_planned(engine: Engine, planned: Planned, alone_for: Collection[str] | None = None) -> PlanDescriber:
         priced = price_plan(engine, planned, alone_for)
-        return PlanDescriber(engine, planned, engine.statistics, engine.state, priced)
+        return PlanDescriber(engine, planned, engine.head.statistics, engine.head.state, priced)
 
     @property
     def plan(self) -> SharedPlan:
@@ -87,7 +87,7 @@ class PlanDescriber:
     @cached_property
     def stream_by_store(self) -> dict[str, str]:
         """Stores of intermediates hold rows of no stream."""
-        return {store.id: store.stream for store in self.plan.stores if store.stream in self.engine.streams}
+        return {store.id: store.stream for store in self.plan.stores if store.stream in self.engine.streams.by_name}
 
     @cached_property
     def store_by_owner(self) -> dict[str, str]:
@@ -96,7 +96,7 @@ class PlanDescriber:
         return {maintained_by(intermediate): intermediate.id for intermediate in kept}
 
     def _placement(self) -> PlacementExplained | None:
-        placer, progress = self.engine.placer, self.engine.progress
+        placer, progress = self.engine.plans.placer, self.engine.batches.progress
         if placer is None:
             return None
         return describe_placement(placer, None if progress is None else progress["shipped"]["rows"])
@@ -104,7 +104,7 @@ class PlanDescriber:
     def whole(self) -> PlanExplained:
         plan = self.plan
         groups = plan.placement
-        changes = self.engine.plan_changes
+        changes = self.engine.plans.changes
         return PlanExplained(
             epoch=plan.epoch,
             batch=self.state.batch + 1,
@@ -118,7 +118,7 @@ class PlanDescriber:
                 groups.partition_count,
                 tuple(groups.partition_by_group.count(number) for number in range(groups.partition_count)),
                 self._placement(),
-                None if self.engine.elastic is None else self.engine.elastic.now,
+                None if self.engine.plans.elastic is None else self.engine.plans.elastic.now,
             ),
             probes=tuple(
                 ProbeExplained(
@@ -233,7 +233,7 @@ class PlanDescriber:
             return False, f"it is being filled with rows older than batch {kept.fill.before_batch}"
         live = self.live_by_id[use.query]
         batch = self.state.batch + 1
-        since = kept_for(use, live, kept.intermediate, self.engine.streams, replace(self.state, batch=batch))
+        since = kept_for(use, live, kept.intermediate, self.engine.streams.by_name, replace(self.state, batch=batch))
         if since == batch:
             return False, f"it begins with batch {batch}"
         if any(live.time_closure.get((alias, start)) is None for alias in use.aliases):

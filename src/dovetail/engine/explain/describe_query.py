@@ -18,13 +18,13 @@ NOT_CREATED = "not created"
 
 
 def describe_query(engine: Engine, query_id: str) -> QueryExplained:
-    record = engine.record(query_id)
+    record = engine.queries.record(query_id)
     return _described(record, record.state.value, PlanDescriber.of(engine, alone_for=(query_id,)))
 
 
 def describe_preview(engine: Engine, sql: str) -> QueryExplained:
     """Of a query that is not created, as if it were created now."""
-    record, planned = engine.previewed(sql)
+    record, planned = engine.plans.previewed(sql)
     plan = PlanDescriber.of_planned(engine, planned, alone_for=(record.id,))
     return _described(replace(record, created_batch=None), NOT_CREATED, plan)
 

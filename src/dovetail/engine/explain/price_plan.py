@@ -52,13 +52,13 @@ def price_plan(engine: Engine, planned: Planned, alone_for: Collection[str] | No
 
     What queries cost alone takes a solver: `alone_for` names those of interest, None all of them.
     """
-    stats, options = engine.statistics, engine.options
+    stats, options = engine.head.statistics, engine.options
     keeping = options.keep_intermediates
     may_materialize = keeping == "always" or (keeping == "by cost" and options.optimizer == "joint")
     view = joint_view(
-        planned.queries, stats, JointOptions(0.0, may_materialize, options.storage_budget, engine.unit_costs)
+        planned.queries, stats, JointOptions(0.0, may_materialize, options.storage_budget, engine.plans.unit_costs)
     )
-    running = running_plan(view, planned.decisions, engine.streams, planned.orders)
+    running = running_plan(view, planned.decisions, engine.streams.by_name, planned.orders)
     if alone_for is not None:
         readers = [(group.id, {user.query for user in group.users}) for group in planned.plan.groups]
         alone_for = {*alone_for, *(name for name, users in readers if users & set(alone_for))}

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dovetail.engine.batch.commit_news import CommitNews
+from dovetail.engine.delivery.commit_news import CommitNews
 from dovetail.engine.engine import Engine
 
 PROGRESS_KEPT = 64
@@ -30,7 +30,7 @@ class CommitFeed:
 
     def open(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._unlisten = self._engine.listen(self._hear)
+        self._unlisten = self._engine.answers.listen(self._hear)
 
     def close(self) -> None:
         if self._unlisten is not None:

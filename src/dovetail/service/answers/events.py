@@ -66,7 +66,7 @@ async def query_events(
             from_batch = found.batch + 1
         from_batch = max(from_batch, view.committed_batch + 1)
         if view.dropped_batch is not None:
-            successor = await run_in_threadpool(engine.named, view.name)
+            successor = await run_in_threadpool(engine.queries.named, view.name)
             yield event("end", {"reason": "replaced" if successor else "dropped"})
             return
         if feed.end_reason is not None:
@@ -104,7 +104,7 @@ async def _until(feed: CommitFeed, pulse: asyncio.Event, pace: EventPace) -> Asy
 
 
 def _state_now(engine: Engine, query_id: str) -> QueryStateView:
-    return query_state_view(engine, engine.record(query_id))
+    return query_state_view(engine, engine.queries.record(query_id))
 
 
 def _visible(view: QueryStateView) -> dict[str, Any]:

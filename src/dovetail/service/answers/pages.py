@@ -70,7 +70,7 @@ class AnswerReader:
     def __init__(self, engine: Engine, query_id: str) -> None:
         self._engine = engine
         self._id = query_id
-        self._query = engine.compiled(query_id)
+        self._query = engine.queries.compiled(query_id)
         self._schema = answer_schema(answer_columns(self._query), engine.options.timezone)
 
     @property
@@ -79,7 +79,7 @@ class AnswerReader:
 
     def current_page(self, cursor: Cursor | None, last: int | None, limit: int, to_batch: int | None) -> Page:
         """A page of the answer as of one batch: the cursor's, or `to_batch`, or the newest."""
-        committed = self._engine.committed_batch
+        committed = self._engine.head.batch
         through = min(committed, cursor.batch if cursor else committed if to_batch is None else to_batch)
         files = [file for _, files in self._files(0, through) for file in files]
         table = current_answers(self._engine.root, self._query, files, self._engine.options.timezone)
@@ -90,7 +90,7 @@ class AnswerReader:
 
     def page(self, start: Cursor, limit: int, to_batch: int | None = None) -> Page:
         # Before the files are listed: a batch that commits in between belongs to the next page.
-        committed = self._engine.committed_batch
+        committed = self._engine.head.batch
         through = committed if to_batch is None else min(committed, to_batch)
         pieces: list[pa.RecordBatch] = []
         left, place = limit, start
@@ -111,7 +111,7 @@ class AnswerReader:
     def last_rows(self, count: int) -> Cursor:
         """Where the newest `count` rows begin; by the files' row counts, so nothing is read."""
         missing = count
-        for batch, files in reversed(list(self._files(0, self._engine.committed_batch))):
+        for batch, files in reversed(list(self._files(0, self._engine.head.batch))):
             rows = sum(file.rows for file in files)
             if rows >= missing:
                 return Cursor(batch, rows - missing)
@@ -120,14 +120,14 @@ class AnswerReader:
 
     def batches(self, from_batch: int, row_limit: int) -> Iterator[BatchAnswers]:
         """Each committed batch with answers, the oldest first; read one at a time."""
-        for batch, files in self._files(from_batch, self._engine.committed_batch):
+        for batch, files in self._files(from_batch, self._engine.head.batch):
             table = pa.Table.from_batches(self._read(files, 0, row_limit), self._schema)
             yield BatchAnswers(batch, table, sum(file.rows for file in files))
 
     def _files(self, from_batch: int, through: int) -> Iterator[tuple[int, list[ResultFile]]]:
         """Files by batch; from the end, because most readers want what is new."""
         newest_first: list[tuple[int, list[ResultFile]]] = []
-        for file in reversed(self._engine.results(self._id)):
+        for file in reversed(self._engine.answers.results(self._id)):
             batch = result_batch(file.path)
             if batch < from_batch:
                 break

@@ -107,7 +107,7 @@ async def events_of_service(service: Served, caller: Reader, last_event: LastEve
 def _begin(service: Service, last_event: str, from_batch: int | None) -> int:
     if last_event:
         return int(last_event) + 1
-    return service.engine.committed_batch + 1 if from_batch is None else from_batch
+    return service.engine.head.batch + 1 if from_batch is None else from_batch
 
 
 def _wants_arrow(accept: str) -> bool:
@@ -122,7 +122,7 @@ def _wants_arrow(accept: str) -> bool:
 
 
 def _json_answer(service: Service, record: QueryRecord, page: Page) -> Response:
-    columns = column_views(answer_columns(service.engine.compiled(record.id)))[: page.table.num_columns]
+    columns = column_views(answer_columns(service.engine.queries.compiled(record.id)))[: page.table.num_columns]
     return JsonAnswer(
         {
             "query": record.name,

@@ -116,7 +116,7 @@ async def explain(name: str, service: Served, _caller: Reader, form: Form = "tex
 
 
 def _listed(service: Service, state: State | None, include_dropped: bool, limit: int, after: str | None) -> QueryList:
-    records = service.engine.records()
+    records = service.engine.queries.records()
     if after is not None:
         place = next((place for place, record in enumerate(records) if record.id == after), len(records) - 1)
         records = records[place + 1 :]

@@ -90,10 +90,10 @@ def _result_of(service: Service, executed: Executed) -> StatementResult:
     result = StatementResult.model_validate(
         {"kind": executed.kind.value.replace(" ", "_"), "message": executed.message, "text": executed.text or None}
     )
-    streams = service.engine.streams
+    streams = service.engine.streams.by_name
     match executed.kind:
         case StatementKind.SHOW_QUERIES:
-            live = [record for record in service.engine.records() if record.state is not QueryState.DROPPED]
+            live = [record for record in service.engine.queries.records() if record.state is not QueryState.DROPPED]
             result.queries = [service.view(record) for record in live]
         case StatementKind.SHOW_STREAMS:
             result.streams = [stream_view(stream) for _, stream in sorted(streams.items())]

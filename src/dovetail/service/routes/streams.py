@@ -20,14 +20,14 @@ routes = APIRouter(prefix="/v1", tags=["streams"], dependencies=[SCHEME])
 @routes.get("/streams", response_model=StreamList, responses=errors())
 async def list_streams(service: Served, _caller: Reader) -> StreamList:
     """All streams, by name."""
-    return StreamList(streams=[stream_view(stream) for _, stream in sorted(service.engine.streams.items())])
+    return StreamList(streams=[stream_view(stream) for _, stream in sorted(service.engine.streams.by_name.items())])
 
 
 @routes.get("/streams/{name}", response_model=StreamView, responses=errors(404))
 async def show_stream(name: str, service: Served, _caller: Reader) -> StreamView:
-    stream = service.engine.streams.get(name)
+    stream = service.engine.streams.by_name.get(name)
     if stream is None:
-        known = ", ".join(sorted(service.engine.streams)) or "none"
+        known = ", ".join(sorted(service.engine.streams.by_name)) or "none"
         raise UnknownStream(f"no stream {name!r}", hint=f"streams are: {known}")
     return stream_view(stream)
 

@@ -44,7 +44,7 @@ async def validate(body: SqlText, service: Served, _caller: Reader) -> Validatio
 async def progress(service: Served, _caller: Reader) -> Response:
     """Figures of the last batch since the start."""
     engine = service.engine
-    return JsonAnswer({"committed_batch": engine.committed_batch, "progress": engine.progress})
+    return JsonAnswer({"committed_batch": engine.head.batch, "progress": engine.batches.progress})
 
 
 @routes.get("/status", response_model=StatusView, responses=errors())
@@ -55,7 +55,7 @@ async def status(service: Served, _caller: Reader) -> Response:
         {
             "state": service.health.state,
             "error": service.health.error,
-            "committed_batch": service.engine.committed_batch,
+            "committed_batch": service.engine.head.batch,
             "queries": counts,
             "version": __version__,
         }

@@ -1,0 +1,97 @@
+"""The streams of a session: registered as DataFrames, or declared and then part of the checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dovetail.core.errors import SessionError, StreamError
+from dovetail.engine.control.control_plane import ControlPlane
+from dovetail.engine.head import Head
+from dovetail.engine.state import stream_text
+from dovetail.query.stream import Stream
+from dovetail.query.stream_spec import StreamSpec
+
+
+class Streams:
+    """Thread-safe: streams come while a batch runs."""
+
+    def __init__(self, head: Head, plane: ControlPlane) -> None:
+        self._head = head
+        self._plane = plane
+        plane.streams = {name: spec.stream for name, spec in self.declared().items()}
+
+    @property
+    def by_name(self) -> Mapping[str, Stream]:
+        """All that are registered or declared; a new one gives a new value, so a batch keeps the one it began with."""
+        return self._plane.streams
+
+    def create(self, stream: Stream) -> None:
+        """Register a stream that this process opens."""
+        with self._head.lock:
+            if stream.name in self.by_name:
+                raise StreamError(f"stream {stream.name!r} exists already", hint="give the second one another name")
+            recorded = self._head.state.stream_texts.get(stream.name)
+            if recorded is not None and recorded != stream_text(stream):
+                raise StreamError(
+                    f"stream {stream.name!r} differs from the one this checkpoint was made with",
+                    where=f"now {stream_text(stream)}; then {recorded}",
+                    hint="register the same columns and event time, or start with an empty checkpoint folder",
+                )
+            self._add(stream)
+
+    def declared(self) -> dict[str, StreamSpec]:
+        """The streams that come back by themselves after a restart, by name."""
+        with self._head.lock:
+            return self._plane.declared(self._head.state)
+
+    def is_declared(self, spec: StreamSpec, *, request: str = "") -> bool:
+        """Whether there is nothing to do for it; refuses a name that means another stream."""
+        with self._head.lock:
+            state = self._head.state
+            if self._plane.is_declared(state, spec, request=request):
+                return True
+            if any(name.lower() == spec.name.lower() and name != spec.name for name in self.by_name):
+                raise StreamError(
+                    f"stream {spec.name!r} differs from another only in case", hint="SQL cannot tell them: rename it"
+                )
+            unnamed = sorted({*self.by_name, *state.stream_texts} - set(self.declared()))
+            if spec.name in unnamed:
+                raise StreamError(
+                    f"stream {spec.name!r} was registered as a DataFrame", hint="give the new one another name"
+                )
+            if state.stream_texts and not set(unnamed).isdisjoint(state.stream_texts):
+                raise SessionError(
+                    f"stream {spec.name!r} comes too late: this checkpoint reads {', '.join(unnamed)} from DataFrames, "
+                    "so its sources are fixed",
+                    hint="declare every stream of a new checkpoint: then more can come at any time",
+                )
+            return False
+
+    def declare(self, spec: StreamSpec, *, request: str = "") -> None:
+        """Make a stream part of the checkpoint; the next batch may bring its rows."""
+        with self._head.lock:
+            if not self.is_declared(spec, request=request):
+                self._plane.declare(self._head.state, spec, request=request)
+                self._add(spec.stream)
+
+    def check_ready(self) -> None:
+        """Raise unless every stream of the checkpoint is there again, and none too many."""
+        with self._head.lock:
+            if not self.by_name:
+                raise SessionError("no stream is registered", hint="call session.create_stream(...) before start()")
+            known = set(self._head.state.stream_texts)
+            missing = known - set(self.by_name)
+            # Spark's checkpoint knows its sources by name if Dovetail opened all of them, else by position.
+            is_fixed = bool(known) and not set(self.by_name) <= set(self.declared())
+            extra = set(self.by_name) - known if is_fixed else set()
+            differing = [
+                f"{what}: {', '.join(sorted(names))}" for what, names in (("missing", missing), ("new", extra)) if names
+            ]
+            if differing:
+                raise SessionError(
+                    f"the streams differ from those this checkpoint was made with: {'; '.join(differing)}",
+                    hint="register the same streams, or start with an empty checkpoint folder",
+                )
+
+    def _add(self, stream: Stream) -> None:
+        self._plane.streams = {**self.by_name, stream.name: stream}
