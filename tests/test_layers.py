@@ -57,7 +57,22 @@ def test_the_package_imports_nothing_that_stays_in_the_repository() -> None:
     assert [path.relative_to(PACKAGE).as_posix() for path in importers] == ["cli/bench.py"]
 
 
-def test_architecture_page_names_every_folder() -> None:
-    text = (ROOT / "ARCHITECTURE.md").read_text()
-    folders = [path.parent.name for path in PACKAGE.glob("*/__init__.py")]
-    assert [folder for folder in folders if f"`{folder}/`" not in text] == []
+ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+ROW_BY_FOLDER = {
+    row.split("`")[1].rstrip("/"): row for row in ARCHITECTURE.splitlines() if row.startswith("| `") and "/` |" in row
+}
+
+
+def test_architecture_page_has_a_row_for_every_folder_and_no_other() -> None:
+    assert set(ROW_BY_FOLDER) == {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+
+
+def test_architecture_page_names_every_room_in_the_row_of_its_folder() -> None:
+    rooms = [path.parent.relative_to(PACKAGE) for path in PACKAGE.glob("*/*/__init__.py")]
+    assert [str(room) for room in rooms if f"`{room.name}/`" not in ROW_BY_FOLDER.get(room.parent.name, "")] == []
+    assert list(PACKAGE.glob("*/*/*/__init__.py")) == []
+
+
+def test_architecture_page_draws_every_folder() -> None:
+    drawing = ARCHITECTURE.partition("## Which folder imports which")[2].partition("```")[2].partition("```")[0]
+    assert [folder for folder in ROW_BY_FOLDER if not re.search(rf"\b{folder}\b", drawing)] == []
