@@ -2,19 +2,107 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from dovetail.core.errors import (
+    BucketCorrupt,
+    BucketMissing,
+    CheckpointLocked,
+    CheckpointVersionMismatch,
+    ConfigError,
+    CrossProduct,
+    DovetailError,
+    EvaluationError,
+    HistoryError,
+    LimitExceeded,
+    ManifestVersionTaken,
+    MissingPackage,
+    QueryDropped,
+    QueryError,
+    QueryExists,
+    RequestReused,
+    ServiceError,
+    SessionError,
+    SinkError,
+    SqlError,
+    SqlSyntaxError,
+    StoreError,
+    StreamError,
+    TypeMismatch,
+    UnknownName,
+    UnknownQuery,
+    UnsupportedSql,
+)
+from dovetail.core.extras import extras
 
 if TYPE_CHECKING:
     from dovetail.api import Query, QueryStatus, Session
+    from dovetail.engine.control.sink_spec import SinkSpec
+    from dovetail.engine.control.statement_result import StatementResult
+    from dovetail.query.stream_spec import StreamSpec
+    from dovetail.runtime.spark.local_session import local_spark
+    from dovetail.stats.catalog import StatsCatalog
 
 __version__ = "0.1.0"
-__all__ = ["Query", "QueryStatus", "Session", "__version__"]
+__all__ = [
+    "BucketCorrupt",
+    "BucketMissing",
+    "CheckpointLocked",
+    "CheckpointVersionMismatch",
+    "ConfigError",
+    "CrossProduct",
+    "DovetailError",
+    "EvaluationError",
+    "HistoryError",
+    "LimitExceeded",
+    "ManifestVersionTaken",
+    "MissingPackage",
+    "Query",
+    "QueryDropped",
+    "QueryError",
+    "QueryExists",
+    "QueryStatus",
+    "RequestReused",
+    "ServiceError",
+    "Session",
+    "SessionError",
+    "SinkError",
+    "SinkSpec",
+    "SqlError",
+    "SqlSyntaxError",
+    "StatementResult",
+    "StatsCatalog",
+    "StoreError",
+    "StreamError",
+    "StreamSpec",
+    "TypeMismatch",
+    "UnknownName",
+    "UnknownQuery",
+    "UnsupportedSql",
+    "__version__",
+    "local_spark",
+]
+
+_MODULE_BY_NAME = {
+    "Query": "dovetail.api",
+    "QueryStatus": "dovetail.api",
+    "Session": "dovetail.api",
+    "SinkSpec": "dovetail.engine.control.sink_spec",
+    "StatementResult": "dovetail.engine.control.statement_result",
+    "StatsCatalog": "dovetail.stats.catalog",
+    "StreamSpec": "dovetail.query.stream_spec",
+    "local_spark": "dovetail.runtime.spark.local_session",
+}
 
 
 def __getattr__(name: str) -> Any:
     # Workers import kernels from this package; they must not load Spark's driver side and the SQL parser for it.
-    if name in ("Query", "QueryStatus", "Session"):
-        from dovetail import api  # noqa: PLC0415
+    if name not in _MODULE_BY_NAME:
+        raise AttributeError(f"module 'dovetail' has no attribute {name!r}")
+    with extras():
+        return getattr(import_module(_MODULE_BY_NAME[name]), name)
 
-        return getattr(api, name)
-    raise AttributeError(f"module 'dovetail' has no attribute {name!r}")
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import httpx
 import pytest
 from click.testing import Result
 from typer.testing import CliRunner
@@ -43,6 +46,31 @@ def run(*arguments: str, stdin: str | None = None, status: int = 0) -> Result:
     assert answer.exit_code == status, answer.output
     assert "Traceback" not in answer.output
     return answer
+
+
+@contextmanager
+def pushed_once(condition: Callable[[], bool], service: RunningService, *batches: list[int]) -> Iterator[None]:
+    """Batches of these users as soon as something is so, while a command waits for them."""
+
+    def push() -> None:
+        while not condition():
+            time.sleep(0.02)
+        for users in batches:
+            push_seen(service.session, users)
+
+    pushing = threading.Thread(target=push, daemon=True)
+    pushing.start()
+    yield
+    pushing.join()
+
+
+def somebody_listens(service: RunningService) -> Callable[[], bool]:
+    headers = {"Authorization": f"Bearer {service.token('watcher', Role.READ)}"}
+
+    def look() -> bool:
+        return "\ndovetail_event_streams 1.0" in httpx.get(f"{service.url}/metrics", headers=headers).text
+
+    return look
 
 
 def test_a_query_from_its_creation_to_its_end(service: RunningService) -> None:
@@ -87,10 +115,8 @@ def test_sql_comes_from_a_file_or_standard_input(service: RunningService, tmp_pa
 
 
 def test_waiting_returns_when_a_batch_has_the_change(service: RunningService) -> None:
-    timer = threading.Timer(0.5, push_seen, (service.session, [1]))
-    timer.start()
-    assert "seen is running since batch 0" in run("query", "create", "seen", SEEN_SQL, "--wait").stdout
-    timer.join()
+    with pushed_once(lambda: bool(service.session.engine.records()), service, [1]):
+        assert "seen is running since batch 0" in run("query", "create", "seen", SEEN_SQL, "--wait").stdout
 
 
 def test_replacing_needs_the_word(service: RunningService) -> None:
@@ -114,13 +140,9 @@ def test_options_change(service: RunningService) -> None:
 def test_tail_shows_what_is_there_and_then_what_comes(service: RunningService) -> None:
     run("query", "create", "seen", SEEN_SQL)
     push_seen(service.session, [1, 2, 3])
-    timers = [threading.Timer(0.5 + 0.3 * user, push_seen, (service.session, [user])) for user in (4, 5)]
-    for timer in timers:
-        timer.start()
-    answer = run("query", "tail", "seen", "--last", "2", "--limit", "4", "--json")
+    with pushed_once(somebody_listens(service), service, [4], [5]):
+        answer = run("query", "tail", "seen", "--last", "2", "--limit", "4", "--json")
     users = [json.loads(line)["usr"] for line in answer.stdout.splitlines()]
-    for timer in timers:
-        timer.join()
     assert len(users) == 4
     assert users[2:] == [4, 5]
     lines = run("query", "tail", "seen", "--limit", "2").stdout.splitlines()
@@ -130,10 +152,8 @@ def test_tail_shows_what_is_there_and_then_what_comes(service: RunningService) -
 def test_answers_that_are_taken_back(service: RunningService) -> None:
     run("query", "create", "counted", "SELECT page, COUNT(*) AS n FROM views GROUP BY page")
     push_seen(service.session, [1, 2])
-    timer = threading.Timer(0.5, push_seen, (service.session, [3]))
-    timer.start()
-    answer = run("query", "tail", "counted", "--limit", "3", "--json")
-    timer.join()
+    with pushed_once(somebody_listens(service), service, [3]):
+        answer = run("query", "tail", "counted", "--limit", "3", "--json")
     first, *changes = (json.loads(line) for line in answer.stdout.splitlines())
     assert first == {"page": "home", "n": 2, "_change": 1}
     assert sorted((row["n"], row["_change"]) for row in changes) == [(2, -1), (3, 1)]

@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dovetail.api.query_status import QueryStatus
 from dovetail.core.html_table import html_table
+from dovetail.core.shown_text import ShownText
 from dovetail.engine.admission.query_estimate import QueryEstimate
 from dovetail.engine.backfill.record import BackfillStatus
 from dovetail.engine.delivery.deliveries import Deliveries
@@ -128,7 +129,8 @@ class Query:
 
         «json» gives the same as a dictionary that `json.dumps` takes.
         """
-        return explain_query(self._engine, self.id, format)
+        found = explain_query(self._engine, self.id, format)
+        return ShownText(found) if isinstance(found, str) else found
 
     def __repr__(self) -> str:
         status = self.status

@@ -14,6 +14,7 @@ from dovetail.api.arguments import check_trigger, interval_s, local_path
 from dovetail.api.query import Query
 from dovetail.core.errors import SessionError, StreamError, UnknownQuery
 from dovetail.core.html_table import html_table
+from dovetail.core.shown_text import ShownText
 from dovetail.engine.admission.query_estimate import QueryEstimate
 from dovetail.engine.backfill.backfills import Backfills
 from dovetail.engine.backfill.thread import BackfillThread
@@ -239,7 +240,8 @@ class Session:
 
         «json» gives the same as a dictionary that `json.dumps` takes.
         """
-        return explain_plan(self._engine, format)
+        found = explain_plan(self._engine, format)
+        return ShownText(found) if isinstance(found, str) else found
 
     def __repr__(self) -> str:
         return f"Session({str(self._engine.root)!r}, batch {self._engine.head.batch}, {len(self.queries)} queries)"

@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 
 from dovetail.cli.errors import show_errors
+from dovetail.core.extras import extras
 
 
 @show_errors
@@ -18,6 +19,7 @@ def demo(
 ) -> None:
     """Run three join queries over four live streams; two are created and one is dropped on the way."""
     # Imported here, so that `dovetail --help` does not wait for Spark's modules.
-    from dovetail.demo.run import DemoOptions, run_demo  # noqa: PLC0415
+    with extras("service"):
+        from dovetail.demo.run import DemoOptions, run_demo  # noqa: PLC0415
 
     run_demo(DemoOptions(seconds=seconds, cores=cores, is_plain=plain), Console())

@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from dovetail.core.errors import DovetailError
+from dovetail.core.extras import extras
 from dovetail.core.plain_text import plain_text
 
 P = ParamSpec("P")
@@ -22,7 +23,8 @@ def show_errors(command: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(command)
     def shown(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            return command(*args, **kwargs)
+            with extras():
+                return command(*args, **kwargs)
         except DovetailError as error:
             text = plain_text(f"dovetail: {error}")
             Console(stderr=True).print(text, markup=False, highlight=False, style="red", soft_wrap=True)

@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from dovetail.cli.errors import show_errors
+from dovetail.core.extras import extras
 
 
 @show_errors
@@ -19,17 +20,19 @@ def serve(
 ) -> None:
     """Serve continuous queries over HTTP until SIGTERM or Ctrl-C; then finish the batch and end."""
     # Imported here, so that `dovetail --help` does not wait for Spark's modules.
-    from dovetail.service.config.config import load_config  # noqa: PLC0415
+    with extras("service"):
+        from dovetail.service.config.config import load_config  # noqa: PLC0415
 
     console = Console(soft_wrap=True, highlight=False, markup=False)
     loaded = load_config(config)
     if check:
         console.print(f"{config}: {len(loaded.streams)} streams, {len(loaded.queries)} queries, nothing wrong")
         return
-    from dovetail.runtime.spark.local_session import end_local_spark  # noqa: PLC0415
-    from dovetail.service.config.open_spark import open_spark  # noqa: PLC0415
-    from dovetail.service.serve import StopSignal  # noqa: PLC0415
-    from dovetail.service.serve import serve as run  # noqa: PLC0415
+    with extras("service"):
+        from dovetail.runtime.spark.local_session import end_local_spark  # noqa: PLC0415
+        from dovetail.service.config.open_spark import open_spark  # noqa: PLC0415
+        from dovetail.service.serve import StopSignal  # noqa: PLC0415
+        from dovetail.service.serve import serve as run  # noqa: PLC0415
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     for library in ("uvicorn", "py4j"):

@@ -12,6 +12,7 @@ from dovetail.client.tail import Tail
 from dovetail.client.transport import Transport, json_of
 from dovetail.core.errors import QueryError
 from dovetail.core.html_table import html_table
+from dovetail.core.shown_text import ShownText
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -119,4 +120,4 @@ def query_path(name: str) -> str:
 def explanation(transport: Transport, path: str, form: Literal["text", "json"]) -> Any:
     accept = "text/plain" if form == "text" else "application/json"
     answer = transport.get(path, params={"format": form}, accept=accept)
-    return answer.text if form == "text" else json_of(answer)
+    return ShownText(answer.text) if form == "text" else json_of(answer)

@@ -79,7 +79,8 @@ class Transport:
                     raise _error_of(answer)
                 yield text_lines(answer.iter_bytes())
         except httpx.RequestError as error:
-            raise self._unreachable(error) from error
+            # Its own cause is pages of the HTTP library, and says no more.
+            raise self._unreachable(error) from None
 
     def _attempts(self, send: Callable[[], httpx.Response]) -> httpx.Response:
         pauses_s = list(PAUSES_S)
@@ -89,7 +90,7 @@ class Transport:
                 answer = send()
             except httpx.RequestError as error:
                 if pause_s is None:
-                    raise self._unreachable(error) from error
+                    raise self._unreachable(error) from None
                 time.sleep(pause_s)
                 continue
             if not answer.is_error:

