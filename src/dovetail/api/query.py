@@ -15,8 +15,8 @@ from dovetail.engine.delivery.deliveries import Deliveries
 from dovetail.engine.delivery.delivery import Delivery
 from dovetail.engine.engine import Engine
 from dovetail.engine.explain.explain import ExplainFormat, explain_query
-from dovetail.optimizer.passes.derive_stores import growing_streams
 from dovetail.plan.live_query import LiveQuery
+from dovetail.plan.needs import growing_streams
 from dovetail.query.growing_groups import growing_groups
 from dovetail.runtime.result_batch import TakeBatch
 from dovetail.runtime.spark.read_results import read_results

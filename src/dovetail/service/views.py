@@ -11,8 +11,8 @@ from dovetail.engine.control.query_options import QueryOptions
 from dovetail.engine.control.registry import QueryRecord
 from dovetail.engine.delivery.delivery import Delivery
 from dovetail.engine.engine import Engine
-from dovetail.optimizer.passes.derive_stores import growing_streams
 from dovetail.plan.live_query import LiveQuery
+from dovetail.plan.needs import growing_streams
 from dovetail.query.answer_columns import answer_columns
 from dovetail.query.growing_groups import growing_groups
 from dovetail.query.hide_secrets import hide_secrets

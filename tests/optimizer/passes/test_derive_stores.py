@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from dovetail.optimizer.passes.derive_stores import growing_streams, retention_of
 from dovetail.optimizer.pipeline import plan_queries
 from dovetail.plan.live_query import LiveQuery
+from dovetail.plan.needs import growing_streams, retention_of
 from dovetail.plan.placement import even_placement
 from dovetail.plan.store_plan import StorePlan
 from dovetail.query.stream import Stream

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from dovetail.engine.admission.kept_volume import lifetime_of
+from dovetail.plan.needs import lifetime_of
 from dovetail.plan.store_plan import StorePlan
 from dovetail.query.stream import Stream
 from dovetail.stats.catalog import StatsCatalog

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from dovetail.optimizer.passes.derive_stores import retention_of
 from dovetail.plan.live_query import LiveQuery, as_row, store_of
-from dovetail.plan.store_plan import Retention
+from dovetail.plan.needs import lifetime_of, retention_of
 from dovetail.query.expression import Expression
 from dovetail.query.stream import Stream
 
@@ -30,11 +28,3 @@ def demands_by_store(queries: Iterable[LiveQuery], streams: Mapping[str, Stream]
             demand = Demand(live.id, as_row(relation.selection, relation.alias), lifetime_s)
             found.setdefault(store_of(relation), []).append(demand)
     return found
-
-
-def lifetime_of(retention: Retention, streams: Mapping[str, Stream]) -> float:
-    """Seconds of event time until a row can go: its partners' bounds, and how late they may come."""
-    if retention.keep_us_by_stream is None:
-        return math.inf
-    kept_us = (max(keep_us, 0) + streams[stream].lateness_us for stream, keep_us in retention.keep_us_by_stream)
-    return max(kept_us, default=0) / 1e6

@@ -26,8 +26,8 @@ from dovetail.engine.control.coverage import complete_from
 from dovetail.engine.control.registry import QueryRecord, QueryState
 from dovetail.engine.engine import Engine
 from dovetail.engine.state import EngineState
-from dovetail.optimizer.passes.derive_stores import growing_streams
 from dovetail.plan.live_query import LiveQuery
+from dovetail.plan.needs import growing_streams
 from dovetail.query.join_kind import JoinKind
 from dovetail.query.join_query import JoinQuery
 from dovetail.store.commit import OnStep, no_step

@@ -13,8 +13,8 @@ from enum import Enum
 from functools import reduce
 from typing import Any
 
-from dovetail.optimizer.passes.derive_stores import retention_of
 from dovetail.plan.live_query import LiveQuery
+from dovetail.plan.needs import retention_of
 from dovetail.query.expression import Call, Column, Expression, Literal
 from dovetail.query.join_query import JoinQuery
 from dovetail.query.stream import Stream

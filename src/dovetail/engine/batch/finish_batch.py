@@ -18,9 +18,9 @@ from dovetail.plan.affected_queries import queries_of_selection
 from dovetail.plan.fill import FillChunk
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.plan.store_plan import StorePlan
+from dovetail.plan.watermarks import moved_watermarks
 from dovetail.query.stream import Stream
 from dovetail.runtime.report import STATISTICS, TaskReport, newest_times
-from dovetail.runtime.watermarks import moved_watermarks
 from dovetail.store.bucket_file import BucketMeta, by_store
 from dovetail.store.commit import Draft
 

@@ -25,8 +25,8 @@ from dovetail.engine.control.registry import QueryRecord, QueryState, Registry, 
 from dovetail.engine.options import EngineOptions
 from dovetail.engine.state import EngineState
 from dovetail.frontend.compile_sql import compile_sql
-from dovetail.optimizer.passes.derive_stores import growing_streams
 from dovetail.plan.live_query import LiveQuery
+from dovetail.plan.needs import growing_streams
 from dovetail.query.growing_groups import growing_groups
 from dovetail.query.join_query import JoinQuery
 from dovetail.query.stream import Stream

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dovetail.optimizer.passes.derive_stores import required_columns, retention_of
 from dovetail.plan.live_query import LiveQuery, as_row, store_of
+from dovetail.plan.needs import required_columns, retention_of
 from dovetail.plan.store_plan import StorePlan
 from dovetail.query.expression import Call, Expression, columns_of
 from dovetail.query.join_query import Relation
