@@ -39,6 +39,7 @@ STATUS: dict[str, Any] = {
     "delivered_batch": None,
     "sink_error": None,
     "committed_batch": 4,
+    "backfill": None,
 }
 
 

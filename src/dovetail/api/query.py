@@ -6,18 +6,15 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from pyspark.sql import DataFrame, SparkSession
 
-from dovetail.api.query_status import QueryStatus
 from dovetail.core.html_table import html_table
 from dovetail.core.shown_text import ShownText
 from dovetail.engine.admission.query_estimate import QueryEstimate
 from dovetail.engine.backfill.record import BackfillStatus
+from dovetail.engine.control.query_status import QueryStatus
 from dovetail.engine.delivery.deliveries import Deliveries
 from dovetail.engine.delivery.delivery import Delivery
 from dovetail.engine.engine import Engine
 from dovetail.engine.explain.explain import ExplainFormat, explain_query
-from dovetail.plan.live_query import LiveQuery
-from dovetail.plan.needs import growing_streams
-from dovetail.query.growing_groups import growing_groups
 from dovetail.runtime.result_batch import TakeBatch
 from dovetail.runtime.spark.read_results import read_results
 from dovetail.store.read_answers import current_answers
@@ -41,25 +38,7 @@ class Query:
 
     @property
     def status(self) -> QueryStatus:
-        record = self._engine.queries.record(self.id)
-        live = LiveQuery(self.id, self.name, self._engine.queries.compiled(self.id))
-        delivery = self._deliveries.of(self.id)
-        return QueryStatus(
-            name=record.name,
-            state=record.state.value,
-            error=record.error,
-            created_batch=record.created_batch,
-            complete_from=record.answered_from,
-            dropped_batch=record.dropped_batch,
-            changed_batch=record.changed_batch,
-            failed_batch=record.failed_batch,
-            total_rows=record.total_rows,
-            growing_streams=tuple(growing_streams(live)),
-            growing_groups=growing_groups(live.query),
-            delivered_batch=None if delivery is None else delivery.delivered_batch,
-            sink_error=None if delivery is None else delivery.error,
-            backfill=self._engine.queries.backfill_status(self.id),
-        )
+        return self._engine.queries.status(self.id, self._deliveries.of(self.id))
 
     @property
     def estimate(self) -> QueryEstimate | None:
@@ -69,7 +48,7 @@ class Query:
     @property
     def backfill(self) -> BackfillStatus | None:
         """How far the answers from before the query are (docs/backfill.md); None if they were not asked for."""
-        return self._engine.queries.backfill_status(self.id)
+        return self.status.backfill
 
     def cancel_backfill(self, *, request: str = "") -> None:
         """End the backfill at the next batch edge; what it brought stays among the answers."""

@@ -166,6 +166,10 @@ def print_query(status: QueryStatus) -> None:
         lines.append(f"  its sink has all up to batch {status.delivered_batch}")
     if status.complete_from is not None:
         lines.append(f"  answers are complete from batch {status.complete_from} on")
+    if status.backfill is not None:
+        done, total = status.backfill.batches_done, status.backfill.batches_total
+        why = f": {status.backfill.error}" if status.backfill.error else ""
+        lines.append(f"  its backfill is {status.backfill.state}, with {done:,} of {total:,} batches{why}")
     if status.growing_streams:
         lines.append(f"  keeps for ever, because no time bound lets them go: {', '.join(status.growing_streams)}")
     if status.growing_groups:

@@ -14,13 +14,14 @@ with extras():
         UnexpectedAnswer,
     )
     from dovetail.client.query_handle import QueryHandle
-    from dovetail.client.records import Column, QueryStatus, StreamDescription, Validation
+    from dovetail.client.records import BackfillStatus, Column, QueryStatus, StreamDescription, Validation
     from dovetail.client.results import Answers
     from dovetail.client.tail import Batch, Tail
 
 __all__ = [
     "AccessDenied",
     "Answers",
+    "BackfillStatus",
     "Batch",
     "Client",
     "Column",

@@ -18,8 +18,21 @@ class Column:
 
 
 @dataclass(frozen=True)
+class BackfillStatus:
+    """How far the answers from before a query are (docs/backfill.md)."""
+
+    state: str
+    batches_done: int
+    batches_total: int
+    rows: int
+    error: str | None
+
+
+@dataclass(frozen=True)
 class QueryStatus:
-    """As `docs/rest.md` has it. `in_effect`: no change of the query waits for a batch.
+    """As `docs/rest.md` has it: what a session says of a query, and what only a service knows of it.
+
+    `in_effect`: no change of the query waits for a batch.
 
     `change_column` is the name under which `tail` says whether a row came or went; None when rows only come.
     """
@@ -47,6 +60,7 @@ class QueryStatus:
     delivered_batch: int | None
     sink_error: str | None
     committed_batch: int
+    backfill: BackfillStatus | None
 
     @staticmethod
     def from_json(record: Mapping[str, Any]) -> QueryStatus:
@@ -57,6 +71,7 @@ class QueryStatus:
             reads=lambda given: {stream: tuple(columns) for stream, columns in given.items()},
             growing_streams=tuple,
             growing_groups=tuple,
+            backfill=lambda given: None if given is None else _read(BackfillStatus, given),
         )
 
 

@@ -21,7 +21,6 @@ from dovetail.query.output_names import unique_names
 from dovetail.query.stream import Stream
 from dovetail.service.access.owners import Owners
 from dovetail.service.schemas import (
-    BackfillView,
     ColumnView,
     QueryStateView,
     QueryView,
@@ -33,29 +32,29 @@ from dovetail.service.schemas import (
 _US_PER_S = 1_000_000
 
 
-def query_state_view(engine: Engine, record: QueryRecord) -> QueryStateView:
-    return QueryStateView(**_state_fields(engine, record))
+def query_state_view(engine: Engine, query_id: str) -> QueryStateView:
+    return QueryStateView(**asdict(engine.queries.status(query_id)))
 
 
 def query_view(engine: Engine, owners: Owners, record: QueryRecord, delivery: Delivery | None) -> QueryView:
     compiled, estimate = engine.queries.compiled(record.id), engine.queries.estimate_of(record.id)
-    backfill = engine.queries.backfill_status(record.id)
     return QueryView(
-        **_state_fields(engine, record),
-        **_compiled_fields(record.name, compiled),
-        sql=record.sql,
+        **asdict(engine.queries.status(record.id, delivery)),
+        **_compiled_fields(compiled),
         owner=owners.of(record.name),
         options=_shown(record.options),
         estimate=None if estimate is None else estimate.to_json(),
-        delivered_batch=None if delivery is None else delivery.delivered_batch,
-        sink_error=None if delivery is None else delivery.error,
-        backfill=None if backfill is None else BackfillView(**asdict(backfill)),
     )
 
 
 def validation_view(engine: Engine, sql: str) -> ValidationView:
-    estimate = engine.queries.estimate(sql)
-    return ValidationView(**_compiled_fields("query", engine.queries.compile(sql)), estimate=estimate.to_json())
+    compiled, estimate = engine.queries.compile(sql), engine.queries.estimate(sql)
+    return ValidationView(
+        **_compiled_fields(compiled),
+        growing_streams=growing_streams(LiveQuery("", "", compiled)),
+        growing_groups=list(growing_groups(compiled)),
+        estimate=estimate.to_json(),
+    )
 
 
 def stream_view(stream: Stream) -> StreamView:
@@ -86,29 +85,10 @@ def _shown(options: QueryOptions) -> dict[str, Any]:
     return record
 
 
-def _state_fields(engine: Engine, record: QueryRecord) -> dict[str, Any]:
-    return {
-        "id": record.id,
-        "name": record.name,
-        "state": record.state.value,
-        "error": record.error,
-        "in_effect": engine.queries.is_in_effect(record.id),
-        "created_batch": record.created_batch,
-        "complete_from": record.complete_from,
-        "changed_batch": record.changed_batch,
-        "dropped_batch": record.dropped_batch,
-        "failed_batch": record.failed_batch,
-        "total_rows": record.total_rows,
-        "committed_batch": engine.head.batch,
-    }
-
-
-def _compiled_fields(name: str, compiled: JoinQuery) -> dict[str, Any]:
+def _compiled_fields(compiled: JoinQuery) -> dict[str, Any]:
     columns = column_views(answer_columns(compiled))
     return {
         "columns": columns[: len(compiled.output)],
         "change_column": columns[-1].name if compiled.is_updating else None,
         "reads": {stream: sorted(columns) for stream, columns in sorted(compiled.read_columns().items())},
-        "growing_streams": growing_streams(LiveQuery(name, name, compiled)),
-        "growing_groups": list(growing_groups(compiled)),
     }

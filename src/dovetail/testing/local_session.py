@@ -104,7 +104,7 @@ class LocalSession:
         self.engine.queries.set_options(self._query_ids[name], {"backfill": False})
 
     def backfill(self, name: str) -> BackfillStatus | None:
-        return self.engine.queries.backfill_status(self._query_ids[name])
+        return self.engine.queries.status(self._query_ids[name]).backfill
 
     def push(self, tables: Mapping[str, pa.Table], splits: int = 1) -> None:
         """One micro-batch."""

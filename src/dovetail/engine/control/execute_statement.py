@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from dovetail.core.errors import SqlError, UnknownQuery
 from dovetail.engine.control.changelog import Action
@@ -29,6 +29,8 @@ _Answer = TypeVar("_Answer")
 
 NAMES_LISTED = 10
 NEXT_BATCH = "in effect with the next batch"
+_SHOWN = ("name", "state", "created_batch", "complete_from", "total_rows", "error", "sql")
+"""What SHOW QUERIES tells of each status."""
 
 
 class AcceptQuery(Protocol):
@@ -106,8 +108,9 @@ class StatementRunner:
         return _about(StatementKind.ALTER_QUERY, record, standing)
 
     def _show_queries(self) -> StatementResult:
-        shown = [record for record in self._engine.queries.records() if record.state is not QueryState.DROPPED]
-        rows = tuple(map(_query_row, shown))
+        records = [record for record in self._engine.queries.records() if record.state is not QueryState.DROPPED]
+        found = (self._engine.queries.status(record.id) for record in records)
+        rows = tuple({name: getattr(status, name) for name in _SHOWN} for status in found)
         return StatementResult(StatementKind.SHOW_QUERIES, _counted(len(rows), "query", "queries"), rows=rows)
 
     def _show_streams(self) -> StatementResult:
@@ -167,18 +170,6 @@ def _standing(record: QueryRecord) -> str:
     if record.dropped_batch is None:
         return "dropped: it ends with the next batch, its answers so far stay"
     return f"was dropped with batch {record.dropped_batch}, its answers until then stay"
-
-
-def _query_row(record: QueryRecord) -> dict[str, Any]:
-    return {
-        "name": record.name,
-        "state": record.state.value,
-        "created_batch": record.created_batch,
-        "complete_from": record.complete_from,
-        "total_rows": record.total_rows,
-        "error": record.error,
-        "sql": record.sql,
-    }
 
 
 def _counted(count: int, one: str, many: str) -> str:

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dovetail.core.errors import DovetailError
 from dovetail.engine.admission.admission import Admission
 from dovetail.engine.admission.query_estimate import QueryEstimate
-from dovetail.engine.backfill.record import BackfillStatus
 from dovetail.engine.control.changelog import Action
 from dovetail.engine.control.control_plane import ControlPlane
 from dovetail.engine.control.query_options import QueryOptions
+from dovetail.engine.control.query_status import QueryStatus
 from dovetail.engine.control.registry import QueryRecord, Registry
+from dovetail.engine.delivery.delivery import Delivery
 from dovetail.engine.head import Head
 from dovetail.engine.planning.plans import Plans
 from dovetail.plan.live_query import LiveQuery
+from dovetail.plan.needs import growing_streams
+from dovetail.query.growing_groups import growing_groups
 from dovetail.query.join_query import JoinQuery
 
 
@@ -111,9 +115,31 @@ class Queries:
         with self._head.lock:
             return self._admission.remembered(query_id)
 
-    def backfill_status(self, query_id: str) -> BackfillStatus | None:
+    def status(self, query_id: str, delivery: Delivery | None = None) -> QueryStatus:
+        """What the query is doing. `delivery` is that to its sink, which only a session knows."""
         with self._head.lock:
-            return self._registry()[query_id].backfill_status(self._head.batch)
+            record = self.record(query_id)
+            streams, groups = self._growing(query_id)
+            return QueryStatus(
+                id=record.id,
+                name=record.name,
+                sql=record.sql,
+                state=record.state.value,
+                error=record.error,
+                in_effect=self.is_in_effect(query_id),
+                created_batch=record.created_batch,
+                complete_from=record.answered_from,
+                changed_batch=record.changed_batch,
+                dropped_batch=record.dropped_batch,
+                failed_batch=record.failed_batch,
+                total_rows=record.total_rows,
+                committed_batch=self._head.batch,
+                growing_streams=streams,
+                growing_groups=groups,
+                delivered_batch=None if delivery is None else delivery.delivered_batch,
+                sink_error=None if delivery is None else delivery.error,
+                backfill=record.backfill_status(self._head.batch),
+            )
 
     def compile(self, sql: str) -> JoinQuery:
         return self._plane.compile(sql)
@@ -139,6 +165,15 @@ class Queries:
             for record in self._registry().records:
                 if record.is_live:
                     self.compiled(record.id)
+
+    def _growing(self, query_id: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The streams and groups that the query keeps for ever."""
+        try:
+            live = LiveQuery(query_id, query_id, self.compiled(query_id))
+        except DovetailError:
+            # After a restart, before its streams are registered again: nothing can be said yet.
+            return (), ()
+        return tuple(growing_streams(live)), tuple(growing_groups(live.query))
 
     def _estimate(self, live: LiveQuery) -> QueryEstimate:
         running = self._plans.running

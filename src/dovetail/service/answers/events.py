@@ -104,7 +104,7 @@ async def _until(feed: CommitFeed, pulse: asyncio.Event, pace: EventPace) -> Asy
 
 
 def _state_now(engine: Engine, query_id: str) -> QueryStateView:
-    return query_state_view(engine, engine.queries.record(query_id))
+    return query_state_view(engine, query_id)
 
 
 def _visible(view: QueryStateView) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a query is doing, as one record."""
+"""What a query is doing, as one record: what the API, SHOW QUERIES, REST and the client say is said here."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from dovetail.engine.backfill.record import BackfillStatus
 
 @dataclass(frozen=True)
 class QueryStatus:
-    """`complete_from` is the first batch all of whose rows the answers cover; batches are None while pending.
-
+    """`complete_from` is the first batch all of whose rows the answers cover, what a backfill brought included; batches
+    are None while pending. `in_effect`: no change of the query waits for a batch; `committed_batch` is the newest one
+    of all queries.
     `growing_streams` are the streams whose rows the query keeps for ever, because no time bound lets them go;
     `growing_groups` what it keeps for ever of its groups, because no window lets them go.
     `delivered_batch` is the batch up to which the sink has all answers, None without a sink; `sink_error` what keeps
@@ -19,17 +20,21 @@ class QueryStatus:
     `backfill` is None for a query that has none, and before it takes effect.
     """
 
+    id: str
     name: str
+    sql: str
     state: str
     error: str | None
+    in_effect: bool
     created_batch: int | None
     complete_from: int | None
-    dropped_batch: int | None
     changed_batch: int | None
+    dropped_batch: int | None
     failed_batch: int | None
     total_rows: int
+    committed_batch: int
     growing_streams: tuple[str, ...]
     growing_groups: tuple[str, ...]
     delivered_batch: int | None
     sink_error: str | None
-    backfill: BackfillStatus | None = None
+    backfill: BackfillStatus | None
