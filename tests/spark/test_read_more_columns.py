@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 SCHEMA = "k bigint, v bigint, unread string, ts timestamp"
-PATIENCE_S = 120
+PATIENCE_S = 300
 
 
 class Streams:

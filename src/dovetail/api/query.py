@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import math
+import time
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from pyspark.sql import DataFrame, SparkSession
 
+from dovetail.core.errors import QueryError
 from dovetail.core.html_table import html_table
 from dovetail.core.shown_text import ShownText
 from dovetail.engine.admission.query_estimate import QueryEstimate
 from dovetail.engine.backfill.record import BackfillStatus
 from dovetail.engine.control.query_status import QueryStatus
+from dovetail.engine.control.registry import QueryState
 from dovetail.engine.delivery.deliveries import Deliveries
 from dovetail.engine.delivery.delivery import Delivery
 from dovetail.engine.engine import Engine
 from dovetail.engine.explain.explain import ExplainFormat, explain_query
 from dovetail.runtime.result_batch import TakeBatch
+from dovetail.runtime.spark.pipeline import SparkPipeline
 from dovetail.runtime.spark.read_results import read_results
 from dovetail.store.read_answers import current_answers
 
@@ -23,15 +28,20 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+LOOK_EVERY_S = 0.1
+
 
 class Query:
     """A handle to one continuous query."""
 
-    def __init__(self, spark: SparkSession, engine: Engine, deliveries: Deliveries, query_id: str) -> None:
+    def __init__(
+        self, spark: SparkSession, engine: Engine, deliveries: Deliveries, pipeline: SparkPipeline, query_id: str
+    ) -> None:
         record = engine.queries.record(query_id)
         self._spark = spark
         self._engine = engine
         self._deliveries = deliveries
+        self._pipeline = pipeline
         self.id = query_id
         self.name = record.name
         self.sql = record.sql
@@ -66,6 +76,20 @@ class Query:
         """Wait until the newest change of the query (created, dropped, options) is part of a committed batch."""
         self._engine.queries.await_effect(self.id, timeout)
         return self.status
+
+    def await_results(self, rows: int = 1, timeout: float | None = None) -> bool:
+        """Wait until the query has so many answers; False when the time is up or the session ends first.
+
+        Raises what stopped the session, or the query alone.
+        """
+        deadline = math.inf if timeout is None else time.monotonic() + timeout
+        while (record := self._engine.queries.record(self.id)).total_rows < rows:
+            if record.state is QueryState.QUARANTINED:
+                raise QueryError(f"query {self.name!r} is stopped: {record.error}")
+            is_last_look = time.monotonic() >= deadline or record.state is QueryState.DROPPED
+            if is_last_look or self._pipeline.await_termination(LOOK_EVERY_S):
+                return self._engine.queries.record(self.id).total_rows >= rows
+        return True
 
     def results(self) -> DataFrame:
         """All committed answers so far, as a batch DataFrame; of running groups those that are true now."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import uuid
+from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, overload
@@ -35,16 +36,18 @@ from dovetail.query.stream import Stream
 from dovetail.query.stream_spec import StreamSpec, stream_spec
 from dovetail.runtime.result_batch import ResultBatch
 from dovetail.runtime.spark.executors import Executors
+from dovetail.runtime.spark.interrupts import keep_interrupts_from_batches
 from dovetail.runtime.spark.open_stream import check_source
 from dovetail.runtime.spark.pipeline import SparkPipeline
 from dovetail.runtime.spark.source_history import SourceHistory
+from dovetail.runtime.spark.streaming_run import aside
 from dovetail.runtime.spark.types import stream_columns
 from dovetail.runtime.spark.worker_python import use_own_interpreter
 from dovetail.runtime.spark.write_sink import write_sink
 from dovetail.store.vacuum import VacuumReport, vacuum
 
-SINK_PATIENCE_S = 10.0
-"""How long a session that stops waits for its sinks."""
+BATCH_PATIENCE_S, SINK_PATIENCE_S = 60.0, 10.0
+"""How long a session that stops waits for the batch under way, and for its sinks."""
 
 
 class Session:
@@ -57,6 +60,9 @@ class Session:
         self._spark = spark
         self._trigger = check_trigger(trigger)
         self._is_stopped = False
+        self._stopping: Future[None] | None = None
+        # May be taken again by a signal handler that meets its own thread here.
+        self._stopping_lock = threading.RLock()
         if options.get("partitions") is None:
             options["partitions"] = spark.sparkContext.defaultParallelism
         options.setdefault("timezone", spark.conf.get("spark.sql.session.timeZone"))
@@ -129,7 +135,7 @@ class Session:
         """
         name = name or f"query_{uuid.uuid4().hex[:8]}"
         record = self._accept_query(sql, name, query_options(options), may_replace=replace, request=request)
-        return Query(self._spark, self._engine, self._deliveries, record.id)
+        return Query(self._spark, self._engine, self._deliveries, self._pipeline, record.id)
 
     def execute(self, statement: str, *, request: str = "") -> StatementResult:
         """Run one statement: CREATE, DROP or ALTER CONTINUOUS QUERY, CREATE STREAM, SHOW, EXPLAIN (docs/sql.md).
@@ -157,7 +163,7 @@ class Session:
         records = self._engine.queries.records()
         found = self._engine.queries.named(name) or next((r for r in reversed(records) if r.name == name), None)
         if found is not None:
-            return Query(self._spark, self._engine, self._deliveries, found.id)
+            return Query(self._spark, self._engine, self._deliveries, self._pipeline, found.id)
         known = ", ".join(sorted({record.name for record in records})) or "none"
         raise UnknownQuery(f"no query {name!r}", hint=f"queries are: {known}")
 
@@ -165,7 +171,7 @@ class Session:
     def queries(self) -> list[Query]:
         """All queries that are not dropped."""
         return [
-            Query(self._spark, self._engine, self._deliveries, record.id)
+            Query(self._spark, self._engine, self._deliveries, self._pipeline, record.id)
             for record in self._engine.queries.records()
             if record.state is not QueryState.DROPPED
         ]
@@ -179,6 +185,7 @@ class Session:
         if self._pipeline.is_active:
             raise SessionError("the session is running already", hint="call stop() first")
         self._engine.check_ready()
+        keep_interrupts_from_batches()
         self._deliveries.start()
         trigger = check_trigger(trigger) or self._trigger
         if self._engine.plans.elastic is not None:
@@ -195,18 +202,25 @@ class Session:
         """Wait until everything that the sources have now is processed and committed."""
         self._pipeline.process_all_available()
 
-    def stop(self, *, finish_batch: bool = False) -> None:
-        """End the session. A batch under way either still commits or runs again after the next start, never both.
+    def stop(self, timeout: float | None = BATCH_PATIENCE_S) -> None:
+        """End the session between two batches: the one under way commits, if it does within the timeout.
 
-        With `finish_batch` it commits: the call waits for it. Sinks get some seconds for what is committed; what they
-        do not have then, they get after the next start.
+        Else it is interrupted, and runs again after the next start; never both. Sinks get some seconds for what is
+        committed; what they do not have then, they get after the next start.
+        It may be called from everywhere, signal handlers too, and again: each call waits for the one stop. Only a
+        function of `foreach_batch`, which a stop waits for, goes on at once.
         """
-        if finish_batch:
-            self._pipeline.finish_batch()
-        self._pipeline.stop()
+        with self._stopping_lock:
+            if self._stopping is None or (self._stopping.done() and self._stopping.exception() is not None):
+                self._stopping = aside(lambda: self._end(timeout), "dovetail-stop", is_awaited_at_exit=True)
+        if not (self._pipeline.is_batch_of_this_thread or self._deliveries.is_one_of_this_thread):
+            self._stopping.result()
+
+    def _end(self, timeout: float | None) -> None:
+        self._is_stopped = True
+        self._pipeline.stop(timeout)
         self._backfill_thread.stop()
         self._backfills.close()
-        self._is_stopped = True
         self._deliveries.stop(SINK_PATIENCE_S)
         self._engine.close()
 

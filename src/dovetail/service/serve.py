@@ -72,7 +72,7 @@ def serve(spark: SparkSession, config: ServiceConfig, say: Say, stop: StopSignal
                 pass
             say("stopping: the batch under way is finished first")
             server.stop_accepting()
-            session.stop(finish_batch=True)
+            session.stop()
     finally:
         session.stop()
     say("stopped")

@@ -59,6 +59,11 @@ class Deliveries:
         with self._lock:
             return self._by_query.get(query_id)
 
+    @property
+    def is_one_of_this_thread(self) -> bool:
+        """Whether a delivery calls from within what it delivers to."""
+        return any(delivery.is_of_this_thread for delivery in self._all())
+
     def attach(self, query_id: str, function: TakeBatch, after: int | None = None) -> Delivery:
         """Have `function` called with the answers of every batch later than `after`, by default of those to come."""
         self._engine.queries.record(query_id)
@@ -80,13 +85,16 @@ class Deliveries:
         if self._end_listening is not None:
             self._end_listening()
             self._end_listening = None
-        with self._lock:
-            open_ones = [*self._by_query.values(), *(one for some in self._functions.values() for one in some)]
+        open_ones = self._all()
         for delivery in open_ones:
             delivery.drain()
         deadline = time.monotonic() + timeout_s
         are_done = [delivery.close(max(deadline - time.monotonic(), 0.0)) for delivery in open_ones]
         return all(are_done)
+
+    def _all(self) -> list[Delivery]:
+        with self._lock:
+            return [*self._by_query.values(), *(one for some in self._functions.values() for one in some)]
 
     def _on_commit(self, news: CommitNews) -> None:
         answered = {result.query for result in news.results}

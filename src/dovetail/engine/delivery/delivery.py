@@ -70,6 +70,10 @@ class Delivery:
         batch, files = self._look(self._delivered)
         return self._delivered if files else batch
 
+    @property
+    def is_of_this_thread(self) -> bool:
+        return self._thread is threading.current_thread()
+
     def wake(self) -> None:
         """There may be something to do. Never waits for the sink."""
         with self._changed:

@@ -12,13 +12,13 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pyspark import Broadcast
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import BinaryType, DataType, StringType
 
@@ -29,10 +29,12 @@ from dovetail.query.stream import Stream
 from dovetail.query.stream_spec import StreamSpec
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.message import Message
+from dovetail.runtime.spark.batch_gate import BatchGate, BatchStopped
 from dovetail.runtime.spark.open_stream import named_sources, open_stream
 from dovetail.runtime.spark.pack_columns import Packing, column_types, pack_columns, repacked_columns, union_streams
 from dovetail.runtime.spark.run_spark import run_spark
 from dovetail.runtime.spark.source_offsets import read_offsets
+from dovetail.runtime.spark.streaming_run import StreamingRun
 from dovetail.runtime.spark.worker_errors import own_error
 from dovetail.store.layout import spark_dir
 
@@ -75,14 +77,11 @@ class SparkPipeline:
         self._frames: dict[str, DataFrame] = {}
         # Held while the streaming query is replaced, so that nobody takes the old one's end for the session's.
         self._lock = threading.RLock()
-        # Held by each batch from its first step to its commit.
-        self._batch = threading.Lock()
-        self._is_finishing = False
-        self._streaming: StreamingQuery | None = None
+        self._gate = BatchGate()
+        self._run: StreamingRun | None = None
         self._trigger: str | None = None
         self._read = pack_columns({})
         self._worker_plan: _WorkerPlan | None = None
-        self._failure: Exception | None = None
 
     def add_stream(self, name: str, source: DataFrame | StreamSpec) -> None:
         self._sources[name] = source
@@ -90,19 +89,16 @@ class SparkPipeline:
     def declare_stream(self, spec: StreamSpec, accept: Callable[[], None]) -> None:
         """Add a stream, also while running; `accept` makes it known to the engine while no batch runs."""
         with self._lock:
+            if not self.is_active:
+                accept()
+                self._sources[spec.name] = spec
+                return
+            self._check_named(spec.name)
             columns = self._read.columns_by_stream
-            running = self._streaming if self.is_active else None
-            if running is not None:
-                self._check_named(spec.name)
-                _log.info("reading stream %s too, so the streaming query starts anew", spec.name)
-                running.stop()
-            try:
+            with self._restarted(f"reading stream {spec.name} too", columns):
                 accept()
                 self._sources[spec.name] = spec
                 columns[spec.name] = {spec.event_time} if spec.event_time else set()
-            finally:
-                if running is not None:
-                    self._start(columns)
 
     def _check_named(self, name: str) -> None:
         unnamed = sorted(name for name, source in self._sources.items() if isinstance(source, DataFrame))
@@ -114,12 +110,16 @@ class SparkPipeline:
 
     @property
     def was_started(self) -> bool:
-        return self._streaming is not None
+        return self._run is not None
 
     @property
     def is_active(self) -> bool:
         with self._lock:
-            return self._streaming is not None and self._streaming.isActive
+            return self._run is not None and not self._run.is_over()
+
+    @property
+    def is_batch_of_this_thread(self) -> bool:
+        return self._gate.is_entered_here
 
     def start(self, trigger: str | None, columns: ReadColumns) -> None:
         with self._lock:
@@ -131,53 +131,62 @@ class SparkPipeline:
         with self._lock:
             known = self._read.columns_by_stream
             missing = {stream: names - known[stream] for stream, names in columns.items() if names - known[stream]}
-            if not missing or self._streaming is None or not self._streaming.isActive:
-                return
-            _log.info("reading more columns, so the streaming query starts anew: %s", missing)
-            self._streaming.stop()
-            self._start({stream: names | columns.get(stream, set()) for stream, names in known.items()})
+            if missing and self.is_active:
+                wanted = {stream: names | columns.get(stream, set()) for stream, names in known.items()}
+                with self._restarted(f"reading more columns: {missing}", wanted):
+                    pass
+
+    @contextmanager
+    def _restarted(self, why: str, columns: ReadColumns) -> Iterator[None]:
+        """The streaming query ends between two batches, and starts anew with these columns after the block.
+
+        Unless the batch under way was its last: then it stays what it is, ended or failed.
+        """
+        with self._gate.closed():
+            run = self._running()
+            is_to_start = not run.is_over()
+            if is_to_start:
+                _log.info("%s, so the streaming query starts anew", why)
+                run.stop()
+            try:
+                yield
+            finally:
+                if is_to_start:
+                    self._start(columns)
 
     def await_termination(self, timeout: float | None) -> bool:
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
-            streaming = self._running()
+            run = self._running()
             try:
-                if deadline is None:
-                    streaming.awaitTermination()
-                # Spark takes fractions of a second, whatever its type hint says.
-                elif not streaming.awaitTermination(max(deadline - time.monotonic(), 0.001)):  # type: ignore[arg-type]
+                if not run.await_end(None if deadline is None else max(deadline - time.monotonic(), 0.0)):
                     return False
-            except StreamingQueryException:
-                if not self._is_current(streaming):
-                    continue  # replaced in the middle of a batch, which runs again
-                # Spark's exception wraps ours in pages of stack traces from both sides.
-                if self._failure is not None:
-                    raise self._failure from None
-                raise
-            if self._is_current(streaming):
+            except Exception:
+                if self._is_current(run):
+                    raise
+            if self._is_current(run):
                 return True
 
     def process_all_available(self) -> None:
         while True:
-            streaming = self._running()
+            run = self._running()
             try:
-                streaming.processAllAvailable()
+                run.process_all_available()
             except StreamingQueryException:
-                if self._is_current(streaming):
+                if self._is_current(run):
                     raise
-            if self._is_current(streaming):
+            if self._is_current(run):
                 return
 
-    def finish_batch(self) -> None:
-        """Wait for the batch under way to commit, and let no other begin."""
-        self._is_finishing = True
-        with self._batch:
-            pass
-
-    def stop(self) -> None:
+    def stop(self, timeout_s: float | None) -> None:
+        """Between two batches, if the one under way ends in time; else it is interrupted and runs again some day."""
+        if not self._gate.shut(timeout_s):
+            _log.info(
+                "the batch under way is interrupted, %s s after the stop; it runs after the next start", timeout_s
+            )
         with self._lock:
-            if self._streaming is not None:
-                self._streaming.stop()
+            if self._run is not None:
+                self._run.stop()
 
     def _start(self, columns: ReadColumns) -> None:
         is_named = all(isinstance(source, StreamSpec) for source in self._sources.values())
@@ -190,39 +199,38 @@ class SparkPipeline:
             types = {name: column_types(frame.schema, columns[name]) for name, frame in frames.items()}
             self._read = pack_columns(types)
             self._worker_plan = None
-            self._failure = None
-            writer = union_streams(frames, self._read).writeStream.foreachBatch(self._run_batch)
+            made = StreamingRun(self._gate)
+            writer = union_streams(frames, self._read).writeStream.foreachBatch(partial(self._run_batch, made))
             writer = writer.option("checkpointLocation", str(spark_dir(self._root)))
-            self._streaming = _with_trigger(writer, self._trigger).queryName("dovetail").start()
+            made.begin(_with_trigger(writer, self._trigger).queryName("dovetail").start)
+            self._run = made
 
-    def _is_current(self, streaming: StreamingQuery) -> bool:
+    def _is_current(self, run: StreamingRun) -> bool:
         with self._lock:
-            return self._streaming is streaming
+            return self._run is run
 
-    def _running(self) -> StreamingQuery:
-        if self._streaming is None:
+    def _running(self) -> StreamingRun:
+        if self._run is None:
             raise SessionError("the session is not started", hint="call start() first")
-        return self._streaming
+        return self._run
 
-    def _run_batch(self, batch_df: DataFrame, batch: int) -> None:
-        # The batch runs in a clone of the user's Spark session, so these settings are ours alone.
-        for key, value in crossing_settings(self._read.type_by_slot.values()).items():
-            batch_df.sparkSession.conf.set(key, value)
-        batch_df.sparkSession.conf.set("spark.sql.adaptive.enabled", "false")
-
+    def _run_batch(self, streaming: StreamingRun, batch_df: DataFrame, batch: int) -> None:
         def run(task: BatchTask) -> list[Message]:
             shared = self._shared_with_workers(task)
             rows = batch_df if shared.columns is None else batch_df.select(*shared.columns)
             return run_spark(task, rows, shared.packing, shared.broadcast)
 
         try:
-            with self._batch:
-                if self._is_finishing:
-                    # An error and no return: otherwise Spark would take the batch for done.
-                    raise SessionError(f"the session is stopping: batch {batch} runs after the next start")
+            with streaming.batch():
+                # The batch runs in a clone of the user's Spark session, so these settings are ours alone.
+                for key, value in crossing_settings(self._read.type_by_slot.values()).items():
+                    batch_df.sparkSession.conf.set(key, value)
+                batch_df.sparkSession.conf.set("spark.sql.adaptive.enabled", "false")
                 self._run_engine_batch(batch, run, read_offsets(self._root, batch, list(self._frames)))
         except Exception as error:
-            self._failure = own_error(error)
+            if streaming.is_over():
+                raise BatchStopped from None
+            streaming.failure = own_error(error)
             raise
 
     def _shared_with_workers(self, task: BatchTask) -> _WorkerPlan:
