@@ -72,6 +72,15 @@ def test_a_sink_needs_an_admin_unless_it_is_open(world, join):
     assert opened.post("/v1/queries", json=body).status_code in (202, 422)
 
 
+def test_a_query_whose_sink_would_stay_is_replaced_by_admins_only(world, client, join):
+    body = {"sql": join, "name": "q", "options": {"sink": "parquet", "sink.path": "/srv/x"}}
+    assert client.post("/v1/queries", json=body).status_code == 202
+    other = {"sql": join + " -- another"}
+    assert world.client(Role.WRITE).put("/v1/queries/q", json=other).status_code == 403
+    assert world.client(Role.WRITE, open_sinks=("parquet",)).put("/v1/queries/q", json=other).status_code == 202
+    assert client.get("/v1/queries/q").json()["options"]["sink"]["format"] == "parquet"
+
+
 def test_secrets_of_a_sink_are_not_shown(world, client, join):
     options = {"sink": "kafka", "sink.topic": "t", "sink.kafka.sasl.jaas.config": "pass=hunter2"}
     assert client.post("/v1/queries", json={"sql": join, "name": "q", "options": options}).status_code == 202

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import uuid
+from collections.abc import Mapping
 from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
@@ -20,7 +21,7 @@ from dovetail.engine.admission.query_estimate import QueryEstimate
 from dovetail.engine.backfill.backfills import Backfills
 from dovetail.engine.backfill.thread import BackfillThread
 from dovetail.engine.control.execute_statement import StatementRunner
-from dovetail.engine.control.query_options import QueryOptions, query_options
+from dovetail.engine.control.query_options import query_options
 from dovetail.engine.control.registry import QueryRecord, QueryState
 from dovetail.engine.control.sink_spec import SinkSpec
 from dovetail.engine.control.statement_result import StatementResult
@@ -127,14 +128,14 @@ class Session:
     ) -> Query:
         """Accept a continuous query; it takes effect with the next batch, before the start and while running.
 
-        With `replace` it takes the place of a query of the same name, at one batch edge. `request` is an id of your
-        own for this call: a retry under the same id finds the query that the first call created. Options are those
-        of `QueryOptions`: with `keep_intermediates=False` the query probes base streams only, whatever the session
-        keeps for others.
+        With `replace` it takes the place of a query of the same name, at one batch edge; the sink and the options that
+        are not given stay, a `backfill` does not. `request` is an id of your own for this call: a retry under the same
+        id finds the query that the first call created. Options are those of `QueryOptions`: with
+        `keep_intermediates=False` the query probes base streams only, whatever the session keeps for others.
         If it needs columns that no query read so far, this call waits until the batch under way has ended.
         """
         name = name or f"query_{uuid.uuid4().hex[:8]}"
-        record = self._accept_query(sql, name, query_options(options), may_replace=replace, request=request)
+        record = self._accept_query(sql, name, options, may_replace=replace, request=request)
         return Query(self._spark, self._engine, self._deliveries, self._pipeline, record.id)
 
     def execute(self, statement: str, *, request: str = "") -> StatementResult:
@@ -145,7 +146,7 @@ class Session:
         return StatementRunner(self._engine, self._accept_query, self._accept_stream).execute(statement, request)
 
     def _accept_query(
-        self, sql: str, name: str, options: QueryOptions, *, may_replace: bool, request: str
+        self, sql: str, name: str, options: Mapping[str, Any], *, may_replace: bool, request: str
     ) -> QueryRecord:
         if self._pipeline.is_active:
             self._pipeline.read_more(self._engine.queries.compile(sql).read_columns())

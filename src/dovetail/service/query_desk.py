@@ -48,6 +48,8 @@ class QueryDesk:
         self.check_length(draft.sql)
         name = draft.name or _made_up_name(caller, key)
         known = self._engine.queries.named(name)
+        if draft.may_replace and known is not None:
+            self._check_kept_sink(caller, known)
         with self._owners.claiming(name, caller.name) as claim:
             self._check_count(caller)
             options = self._with_default_limit(caller, draft.options)
@@ -94,6 +96,15 @@ class QueryDesk:
             raise RoleTooLow(
                 "a sink writes wherever its options say, so it needs the role admin",
                 hint=f"ask an admin, or use one of: {', '.join(self._options.open_sinks) or 'none is open to all'}",
+            )
+
+    def _check_kept_sink(self, caller: Caller, replaced: QueryRecord) -> None:
+        """A sink stays when its query is replaced: whoever may not choose it may not choose what goes to it either."""
+        sink = replaced.options.sink
+        if sink is not None and sink.format not in self._options.open_sinks and not caller.role.includes(Role.ADMIN):
+            raise RoleTooLow(
+                f"query {replaced.name!r} has a sink, which would stay, so replacing it needs the role admin",
+                hint="ask an admin, or create a query of another name",
             )
 
     def _with_default_limit(self, caller: Caller, options: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -13,7 +13,6 @@ from dovetail.core.errors import SessionError
 from dovetail.engine.backfill.backfills import Backfills
 from dovetail.engine.backfill.record import BackfillStatus
 from dovetail.engine.control.execute_statement import StatementRunner
-from dovetail.engine.control.query_options import query_options
 from dovetail.engine.control.registry import QueryRecord
 from dovetail.engine.control.statement_result import StatementKind, StatementResult
 from dovetail.engine.engine import Engine
@@ -87,7 +86,7 @@ class LocalSession:
     def create_query(
         self, sql: str, name: str, *, replace: bool = False, request: str = "", **options: Any
     ) -> LocalQuery:
-        record = self.engine.queries.create(sql, name, query_options(options), may_replace=replace, request=request)
+        record = self.engine.queries.create(sql, name, options, may_replace=replace, request=request)
         self._query_ids[name] = record.id
         return LocalQuery(self.engine, record.id)
 

@@ -8,7 +8,6 @@ import pytest
 
 from dovetail.core.errors import QueryError
 from dovetail.engine.backfill.record import BackfillStatus
-from dovetail.engine.control.query_options import QueryOptions
 from dovetail.engine.engine import Engine
 from dovetail.engine.options import make_options
 from dovetail.query.stream import Stream
@@ -117,7 +116,7 @@ def test_an_engine_without_history_refuses(tmp_path: Path) -> None:
     for name in ("a", "b"):
         engine.streams.create(Stream(name, (("k", INT), ("v", INT), ("ts", TIMESTAMP)), "ts"))
     with pytest.raises(QueryError, match="keeps no history"):
-        engine.queries.create(JOIN, "q", QueryOptions(backfill=True))
+        engine.queries.create(JOIN, "q", {"backfill": True})
     engine.close()
 
 

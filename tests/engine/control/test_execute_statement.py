@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dovetail.core.errors import QueryError, SessionError, SqlError, UnsupportedSql
+from dovetail.core.errors import QueryError, QueryExists, SessionError, SqlError, UnsupportedSql
 from dovetail.engine.control.query_options import QueryOptions
 from dovetail.engine.control.registry import QueryState
 from dovetail.engine.control.sink_spec import SinkSpec
@@ -71,6 +71,50 @@ def test_options_are_given_at_creation_and_changed_one_by_one(bench: Bench) -> N
     bench.push(session)
     again = session.execute("ALTER CONTINUOUS QUERY q SET (keep_intermediates = FALSE)")
     assert again.message == "query q has these options already"
+
+
+def test_a_replacement_keeps_sink_and_options_that_it_does_not_name_and_says_so(bench: Bench) -> None:
+    session = bench.open()
+    session.execute(f"CREATE CONTINUOUS QUERY q WITH (max_results_per_batch = 5, sink = 'noop') AS {Q1}")
+    bench.push(session)
+    replaced = session.execute(f"CREATE OR REPLACE CONTINUOUS QUERY q WITH (max_pairs_per_batch = 7) AS {Q2}")
+    assert replaced.message == (
+        "query q accepted: in effect with the next batch; it takes the place of the query of this name, and keeps its "
+        "max_results_per_batch, sink"
+    )
+    kept = QueryOptions(max_results_per_batch=5, max_pairs_per_batch=7, sink=SinkSpec("noop"))
+    assert session.engine.queries.record(replaced.id).options == kept
+    bench.push(session)
+    bare = session.execute(
+        f"CREATE OR REPLACE CONTINUOUS QUERY q WITH (sink = NULL, max_results_per_batch = NULL, "
+        f"max_pairs_per_batch = NULL) AS {Q1}"
+    )
+    assert session.engine.queries.record(bare.id).options == QueryOptions()
+    bench.push(session)
+    again = session.execute(f"CREATE OR REPLACE CONTINUOUS QUERY q AS {Q2}")
+    assert again.message.endswith("and it had no sink or options that would stay")
+
+
+def test_a_replacement_of_equal_text_that_names_no_options_is_no_change(bench: Bench) -> None:
+    session = bench.open()
+    first = session.create_query(Q1, "q", max_results_per_batch=5)
+    bench.push(session)
+    assert session.create_query(Q1, "q", replace=True).id == first.id
+    with pytest.raises(QueryExists, match="another options"):
+        session.create_query(Q1, "q")
+
+
+def test_a_retried_replacement_keeps_what_it_kept_at_first(bench: Bench) -> None:
+    session = bench.open()
+    session.create_query(Q1, "q", max_results_per_batch=5)
+    first = session.create_query(Q2, "q", replace=True, request="r1")
+    session.engine.queries.set_options(first.id, {"max_results_per_batch": 9})
+    bench.push(session)
+    session.create_query(Q1, "q", replace=True, request="r2")
+    bench.push(session)
+    assert session.create_query(Q2, "q", replace=True, request="r1").id == first.id
+    with pytest.raises(QueryError, match="used before for another change"):
+        session.create_query(Q2, "q", replace=True, request="r1", keep_intermediates=False)
 
 
 @pytest.mark.parametrize("options", ["replace = TRUE", "name = 'x'", "sql = 'x'", "no.such = 1"])

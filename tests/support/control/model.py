@@ -6,7 +6,7 @@ every query in which batches it lived and which options it has, and of every sta
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from dovetail.engine.control.query_options import QueryOptions, query_options
 from dovetail.engine.control.registry import QueryRecord, QueryState
@@ -24,6 +24,7 @@ class ModelQuery:
     query: int
     sql: str
     options: QueryOptions
+    replaced: QueryOptions = field(default_factory=QueryOptions)
     is_dropped: bool = False
     created: int | None = None
     dropped: int | None = None
@@ -54,7 +55,7 @@ class ControlModel:
         known = self._by_request.get(ask.request) if ask.request else None
         if known is not None:
             is_nothing = ask.verb == DROP and ask.is_lenient and current is None
-            return not self._is_same_request(known[0], ask) and not is_nothing
+            return not self._is_same_request(known, ask) and not is_nothing
         if ask.verb == CREATE:
             return current is not None and not ask.is_lenient and not self._is_same_query(current, ask)
         return current is None and not (ask.verb == DROP and ask.is_lenient)
@@ -63,7 +64,7 @@ class ControlModel:
         """`ask` was accepted, and the answer named this query."""
         about = f"{ask} answered {query_id!r}"
         known = self._by_request.get(ask.request) if ask.request else None
-        if known is not None and self._is_same_request(known[0], ask):
+        if known is not None and self._is_same_request(known, ask):
             _check(query_id == known[1].id, f"{about}, the first time {known[1].id!r}")
             return
         current = self._named(ask.name)
@@ -77,7 +78,9 @@ class ControlModel:
 
     def _create(self, ask: Ask, query_id: str, current: ModelQuery | None, about: str) -> None:
         _check(query_id not in self.queries, f"{about}, which is no new query")
-        made = ModelQuery(query_id, ask.name, ask.query, ask.sql(self._case), query_options(OPTIONS[ask.options]))
+        replaced = QueryOptions() if current is None else current.options
+        options = query_options(OPTIONS[ask.options], base=replaced)
+        made = ModelQuery(query_id, ask.name, ask.query, ask.sql(self._case), options, replaced)
         self.queries[query_id] = made
         self._accept(ask, made)
         if current is not None:
@@ -103,14 +106,18 @@ class ControlModel:
         return next((query for query in self.queries.values() if query.name == name and not query.is_dropped), None)
 
     def _is_same_query(self, query: ModelQuery, ask: Ask) -> bool:
-        return (query.sql, query.options) == (ask.sql(self._case), query_options(OPTIONS[ask.options]))
+        base = query.options if ask.is_lenient else None
+        return (query.sql, query.options) == (ask.sql(self._case), query_options(OPTIONS[ask.options], base=base))
 
-    def _is_same_request(self, one: Ask, other: Ask) -> bool:
+    def _is_same_request(self, first: tuple[Ask, ModelQuery], other: Ask) -> bool:
         """Whether two statements under one request id are the same; two numbers may stand for one text."""
+        one, query = first
         if (one.verb, one.name) != (other.verb, other.name):
             return False
-        is_same_text = one.verb != CREATE or one.sql(self._case) == other.sql(self._case)
-        return one.verb == DROP or (is_same_text and OPTIONS[one.options] == OPTIONS[other.options])
+        if one.verb == CREATE:
+            mine, theirs = (query_options(OPTIONS[ask.options], base=query.replaced) for ask in (one, other))
+            return one.sql(self._case) == other.sql(self._case) and mine == theirs
+        return one.verb == DROP or OPTIONS[one.options] == OPTIONS[other.options]
 
     # Batches
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from dovetail.core.errors import HistoryError
 from dovetail.engine.backfill.history import Arrivals, History
 from dovetail.engine.backfill.record import MissingResults, with_batch_column
-from dovetail.engine.control.query_options import QueryOptions
 from dovetail.engine.control.registry import QueryState
 from dovetail.engine.engine import Engine
 from dovetail.engine.options import EVEN, INELASTIC, REFERENCES, EngineOptions
@@ -84,7 +83,7 @@ class HistoryRun:
         lateness_us = self._arrivals.widest_lateness_us(used, newest_batch)
         for name in sorted(used):
             self._engine.streams.create(with_batch_column(used[name], lateness_us[name]))
-        return self._engine.queries.create(live.query.sql, live.name, QueryOptions(keep_intermediates=False)).id
+        return self._engine.queries.create(live.query.sql, live.name, {"keep_intermediates": False}).id
 
     def _run(self, past: tuple[PastBatch, ...]) -> None:
         before, last = self.committed_batch, past[-1].batch

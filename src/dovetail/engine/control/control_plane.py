@@ -20,7 +20,7 @@ from dovetail.core.errors import QueryDropped, QueryError, QueryExists, StreamEr
 from dovetail.engine.backfill.adoption import Adoption, NoHistory
 from dovetail.engine.control.changelog import Action, Change, Changelog
 from dovetail.engine.control.coverage import complete_from
-from dovetail.engine.control.query_options import QueryOptions, query_options
+from dovetail.engine.control.query_options import QueryOptions, query_options, replacing_options
 from dovetail.engine.control.registry import QueryRecord, QueryState, Registry, check_name
 from dovetail.engine.options import EngineOptions
 from dovetail.engine.state import EngineState
@@ -66,7 +66,7 @@ class ControlPlane:
         state: EngineState,
         sql: str,
         name: str,
-        options: QueryOptions,
+        given: Mapping[str, Any],
         *,
         may_replace: bool,
         request: str,
@@ -74,9 +74,11 @@ class ControlPlane:
     ) -> QueryRecord:
         """The same name, text and options again is no new query; with `may_replace` another text takes its place.
 
-        A quarantined query is replaced by its own text, too: so it begins anew.
+        Options by dotted key; those that are not given stay as they are in the query that is replaced. A quarantined
+        query is replaced by its own text, too: so it begins anew.
         """
         check_name(name)
+        options = self._options_of_new(state, name, given, may_replace=may_replace, request=request)
         change = Change(0, Action.CREATE, "", name, sql, options.to_json(), request=request)
         known_change = self._changelog.requested(change)
         if known_change is not None:
@@ -101,6 +103,18 @@ class ControlPlane:
         self._compiled[accepted.query] = compiled
         return QueryRecord.accepted(accepted)
 
+    def _options_of_new(
+        self, state: EngineState, name: str, given: Mapping[str, Any], *, may_replace: bool, request: str
+    ) -> QueryOptions:
+        registry, known = self.registry(state), self._changelog.of_request(request)
+        replaced = registry.named(name) if may_replace else None
+        if known is not None and known.action is Action.CREATE:
+            # A retry takes the place that it took at first, whoever has the name now.
+            replaced = registry.by_id.get(known.replaces)
+            if replaced is None and known.replaces:
+                return QueryOptions.from_json(known.options)  # so long ago that nobody remembers what it replaced
+        return replacing_options(given, QueryOptions() if replaced is None else replaced.options)
+
     def drop(self, state: EngineState, query_id: str, *, request: str) -> QueryRecord:
         """Dropping what is dropped is no change."""
         record = self.registry(state)[query_id]
@@ -114,7 +128,9 @@ class ControlPlane:
         record = self.registry(state)[query_id]
         known = self._changelog.of_request(request)
         # A retry comes to the same options as its first time, whatever others changed since.
-        base = record.options if known is None else QueryOptions.from_json(known.options)
+        base = record.options
+        if known is not None and known.action is Action.SET:
+            base = QueryOptions.from_json(known.options)
         options = query_options(given, base=base)
         change = Change(0, Action.SET, record.id, record.name, options=options.to_json(), request=request)
         if self._changelog.requested(change) is None and record.options != options:

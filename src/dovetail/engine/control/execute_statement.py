@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeVar
 
 from dovetail.core.errors import SqlError, UnknownQuery
 from dovetail.engine.control.changelog import Action
-from dovetail.engine.control.query_options import QueryOptions, query_options
+from dovetail.engine.control.query_options import query_options
 from dovetail.engine.control.registry import QueryRecord, QueryState
 from dovetail.engine.control.statement_result import StatementKind, StatementResult
 from dovetail.engine.engine import Engine
@@ -37,7 +37,7 @@ class AcceptQuery(Protocol):
     """`Engine.create_query`, or a session's way to it."""
 
     def __call__(
-        self, sql: str, name: str, options: QueryOptions, *, may_replace: bool, request: str
+        self, sql: str, name: str, options: Mapping[str, Any], *, may_replace: bool, request: str
     ) -> QueryRecord: ...
 
 
@@ -78,11 +78,15 @@ class StatementRunner:
 
     def _create_query(self, statement: CreateQuery, request: str) -> StatementResult:
         def create(sql: str) -> QueryRecord:
-            options = query_options(statement.options)
-            return self._accept_query(sql, statement.name, options, may_replace=statement.is_replace, request=request)
+            given = statement.options
+            return self._accept_query(sql, statement.name, given, may_replace=statement.is_replace, request=request)
 
+        before = self._engine.queries.named(statement.name)
         record = self._placed(statement.select, create)
-        return _about(StatementKind.CREATE_QUERY, record, _standing(record))
+        message = _standing(record)
+        if before is not None and before.id != record.id:
+            message += f"; {_replaced(record, statement)}"
+        return _about(StatementKind.CREATE_QUERY, record, message)
 
     def _drop_query(self, statement: DropQuery, request: str) -> StatementResult:
         known = self._engine.queries.to_change(Action.DROP, statement.name, request)
@@ -157,6 +161,13 @@ class StatementRunner:
 
 def _about(kind: StatementKind, record: QueryRecord, message: str) -> StatementResult:
     return StatementResult(kind, f"query {record.name} {message}", record.name, record.id)
+
+
+def _replaced(record: QueryRecord, statement: CreateQuery) -> str:
+    """What stays of the query whose place the new one takes."""
+    kept = [name for name in record.options.chosen() if name not in statement.options]
+    stays = f"keeps its {', '.join(kept)}" if kept else "it had no sink or options that would stay"
+    return f"it takes the place of the query of this name, and {stays}"
 
 
 def _standing(record: QueryRecord) -> str:

@@ -37,18 +37,19 @@ class Queries:
         self,
         sql: str,
         name: str,
-        options: QueryOptions | None = None,
+        options: Mapping[str, Any] | None = None,
         *,
         may_replace: bool = False,
         request: str = "",
     ) -> QueryRecord:
         """Accept a query; it takes effect with the next batch. The same name and text again is no new query.
 
+        Options by dotted key; those that are not given stay as they are in the query that is replaced.
+
         `request` is the client's own id of this call: once it was accepted, a repetition finds the same query.
         """
         self.compile(sql)
         with self._head.lock:
-            options = options or QueryOptions()
             estimates: list[QueryEstimate] = []
 
             def admit(live: LiveQuery) -> None:
@@ -56,7 +57,7 @@ class Queries:
                 self._admission.check(live, estimates[0])
 
             record = self._plane.create(
-                self._head.state, sql, name, options, may_replace=may_replace, request=request, admit=admit
+                self._head.state, sql, name, options or {}, may_replace=may_replace, request=request, admit=admit
             )
             for estimate in estimates:
                 self._admission.remember(record.id, estimate)

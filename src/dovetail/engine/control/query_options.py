@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from dovetail.core.errors import QueryError
@@ -42,6 +42,11 @@ class QueryOptions:
                 hint="use the name of a Spark format or a SinkSpec; a Python function goes to query.foreach_batch",
             )
 
+    def chosen(self) -> tuple[str, ...]:
+        """Names of the options that are not as usual."""
+        usual = QueryOptions()
+        return tuple(e.name for e in fields(self) if getattr(self, e.name) != getattr(usual, e.name))
+
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
@@ -49,6 +54,14 @@ class QueryOptions:
     def from_json(record: Mapping[str, Any]) -> QueryOptions:
         sink = record.get(SINK)
         return QueryOptions(**{**record, SINK: None if sink is None else SinkSpec(**sink)})
+
+
+def replacing_options(given: Mapping[str, Any], replaced: QueryOptions) -> QueryOptions:
+    """Of a query that takes another's place: what is not given stays, its sink too.
+
+    A backfill belongs to the query that asked for it: the new one asks again if it wants one.
+    """
+    return query_options(given, base=replace(replaced, backfill=False))
 
 
 def query_options(given: Mapping[str, Any], *, base: QueryOptions | None = None) -> QueryOptions:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from dovetail.engine.control.execute_statement import StatementRunner
-from dovetail.engine.control.query_options import QueryOptions
 from dovetail.engine.control.registry import QueryRecord, QueryState
 from dovetail.engine.control.statement_result import StatementKind
 from dovetail.engine.control.statement_result import StatementResult as Executed
@@ -68,13 +70,12 @@ def _execute(service: Service, caller: Caller, statement: Statement, text: str, 
     def accept_query(
         sql: str,
         name: str,
-        options: QueryOptions,  # noqa: ARG001 - the desk makes its own of them
+        options: Mapping[str, Any],
         *,
         may_replace: bool,
-        request: str,  # noqa: ARG001 - the same
+        request: str,  # noqa: ARG001 - the desk makes its own of the key
     ) -> QueryRecord:
-        assert isinstance(statement, CreateQuery)
-        return service.desk.create(caller, QueryDraft(sql, name, statement.options, may_replace), key)
+        return service.desk.create(caller, QueryDraft(sql, name, options, may_replace), key)
 
     def accept_stream(declared: CreateStream, request: str) -> None:
         service.desk.check_change(caller)
