@@ -13,7 +13,7 @@ from benchmarks.data.random_queries import random_problem
 from benchmarks.measure import Steps
 from benchmarks.options import BenchOptions
 from dovetail.optimizer.joint.problem import Problem
-from dovetail.optimizer.joint.solve import Solution, solve
+from dovetail.optimizer.joint.solvers.solve import Solution, solve
 
 DEFAULT_BUDGET_S = 30.0
 QUICK_BUDGET_S = 3.0

@@ -13,12 +13,13 @@ from dataclasses import dataclass, replace
 from benchmarks.measure import Steps
 from benchmarks.options import BenchOptions
 from benchmarks.partition.random_placements import random_placement_problem
+from benchmarks.placement_bound import prove
 from dovetail.optimizer.placement.cost import cost
-from dovetail.optimizer.placement.hypergraph import build_hypergraph
-from dovetail.optimizer.placement.mip import MipAnswer, column_count, solve_mip
 from dovetail.optimizer.placement.problem import PlacementProblem
 from dovetail.optimizer.placement.settings import HEURISTICS, Heuristic, Settings
-from dovetail.optimizer.placement.solve import prove, solve_placement
+from dovetail.optimizer.placement.solve import solve_placement
+from dovetail.optimizer.placement.solvers.hypergraph import build_hypergraph
+from dovetail.optimizer.placement.solvers.mip import MipAnswer, column_count, solve_mip
 
 BUDGET_S = 4.0
 """The paper's."""

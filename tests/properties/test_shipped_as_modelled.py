@@ -15,9 +15,9 @@ import pytest
 from dovetail.kernels.match.hash_keys import group_of_codes, hash_keys
 from dovetail.optimizer.decisions import Decisions
 from dovetail.optimizer.placement.cost import cost
-from dovetail.optimizer.placement.hypergraph import build_hypergraph
-from dovetail.optimizer.placement.mip import solve_mip
 from dovetail.optimizer.placement.problem import Cell, PartitionByGroup, PlacedStream, PlacementCosts, PlacementProblem
+from dovetail.optimizer.placement.solvers.hypergraph import build_hypergraph
+from dovetail.optimizer.placement.solvers.mip import solve_mip
 from dovetail.plan.key_classes import key_classes
 from dovetail.plan.placement import Placement, Placements, even_placement
 from dovetail.plan.shared_plan import SharedPlan

@@ -6,7 +6,7 @@ import pytest
 
 from dovetail.query.expression import TRUE, Column
 from dovetail.query.types import BOOLEAN
-from dovetail.stats.catalog import StatsCatalog, edge_text, joint_edge_text
+from dovetail.stats.catalog import StatsCatalog, edge_text
 from dovetail.stats.estimate import Estimate, Origin
 from dovetail.stats.figure import Figure, Kind, Tally
 from dovetail.stats.key_sketch import KeySketch
@@ -69,15 +69,6 @@ def test_a_fresh_match_of_a_later_hop_beats_an_old_one_of_a_first_hop() -> None:
     later = {Figure(Kind.MATCH_AFTER_JOIN, (EDGE,)): Tally(1, 100)}
     observed = observed.folded(BatchSeen(STALE_AFTER_BATCHES, later))
     assert StatsCatalog().with_observed(observed).match(EDGE) == Estimate(0.01, Origin.EXACT)
-
-
-def test_several_edges_are_taken_as_seen_together_else_as_independent() -> None:
-    stats = StatsCatalog(key_match={"a.x=b.x": 0.1, "a.y=b.y": 0.5})
-    assert stats.match_all(["a.x=b.x", "a.y=b.y"]) == Estimate(0.05, Origin.GIVEN)
-    joint = Figure(Kind.MATCH, (joint_edge_text(["a.x=b.x", "a.y=b.y"]),))
-    stats = stats.with_observed(seen({joint: Tally(1, 10)}))
-    assert stats.match_all(["a.y=b.y", "a.x=b.x"]) == Estimate(0.1, Origin.EXACT)
-    assert stats.match_all(["a.x=b.x"]) == Estimate(0.1, Origin.GIVEN)
 
 
 def test_what_is_unknown_of_keys_and_steps_is_absent() -> None:

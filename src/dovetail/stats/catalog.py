@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from dovetail.query.expression import TRUE, Expression
-from dovetail.stats.estimate import Estimate, Origin, product
+from dovetail.stats.estimate import Estimate, Origin
 from dovetail.stats.figure import Figure, Kind
 from dovetail.stats.observed import ObservedStats
 from dovetail.stats.selection_sample import SelectionRows, SelectionSample
@@ -92,14 +92,6 @@ class StatsCatalog:
         figures = [Figure(kind, (edge,)) for kind in MATCH_KINDS]
         figures.sort(key=lambda figure: not self.observed.is_fresh(figure))
         return self._known(self.key_match.get(edge), ASSUMED_KEY_MATCH, *figures)
-
-    def match_all(self, edges: Iterable[str]) -> Estimate:
-        """The probability that two rows meet by all these edges: as seen together, or as if they were independent."""
-        edges = sorted(edges)
-        joint = self.match(joint_edge_text(edges))
-        if joint.origin is not Origin.ASSUMED or not edges:
-            return joint
-        return product([self.match(edge) for edge in edges])
 
     def step(self, node: str) -> Estimate | None:
         """Rows found per row that probes at this node of the running plan."""

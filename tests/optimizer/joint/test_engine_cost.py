@@ -11,7 +11,7 @@ from dovetail.core.errors import QueryError
 from dovetail.optimizer.joint.engine_cost import EngineCost, EngineStatistics
 from dovetail.optimizer.joint.plan import Step
 from dovetail.optimizer.joint.problem import Predicate, Problem, SubJoin, equality, query_graph
-from dovetail.optimizer.joint.solve import solve
+from dovetail.optimizer.joint.solvers.solve import solve
 from dovetail.stats.unit_costs import DEFAULT_UNIT_COSTS, UnitCosts
 
 RS, ST, TU = equality("R.a", "S.a"), equality("S.b", "T.b"), equality("T.c", "U.c")

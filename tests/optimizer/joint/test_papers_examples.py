@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from benchmarks.paper_costs.clash import PapersCost, PapersStatistics
-from dovetail.optimizer.joint.flow import Flow, build_flow
-from dovetail.optimizer.joint.greedy import choose_greedily
-from dovetail.optimizer.joint.ilp import useful_partitionings
-from dovetail.optimizer.joint.ilp_model import IlpModel
-from dovetail.optimizer.joint.ledger import Ledger
 from dovetail.optimizer.joint.plan import JointPlan, ProbePath, QueryPaths, Step
 from dovetail.optimizer.joint.problem import Attribute, Problem, SubJoin, equality, query_graph
-from dovetail.optimizer.joint.solve import solve
+from dovetail.optimizer.joint.solvers.flow import Flow, build_flow
+from dovetail.optimizer.joint.solvers.greedy import choose_greedily
+from dovetail.optimizer.joint.solvers.ilp import useful_partitionings
+from dovetail.optimizer.joint.solvers.ilp_model import IlpModel
+from dovetail.optimizer.joint.solvers.ledger import Ledger
+from dovetail.optimizer.joint.solvers.solve import solve
 
 RS_B, ST_C, TU_D = equality("R.b", "S.b"), equality("S.c", "T.c"), equality("T.d", "U.d")
 TASKS = 5
@@ -216,9 +216,7 @@ def test_figure_4_orders_with_equal_first_steps_share_a_branch() -> None:
         return QueryPaths(name, (ProbePath("R", tuple(steps)),))
 
     plan = JointPlan((path("q1", "S", "T"), path("q2", "S", "U"), path("q3", "V")), (), (), 0.0)
-    (tree,) = plan.probe_trees()
-    assert str(tree).splitlines() == ["R", "├─ S[S.d]", "│  ├─ T[T.e]", "│  └─ U[U.f]", "└─ V[V.g]"]
-    assert len(plan.steps()) == 4
+    assert sorted(step.target_text for step in plan.steps()) == ["S[S.d]", "T[T.e]", "U[U.f]", "V[V.g]"]
 
 
 def test_useless_partitionings_are_left_out_of_the_program() -> None:

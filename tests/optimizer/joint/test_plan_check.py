@@ -20,7 +20,7 @@ from dovetail.optimizer.joint.problem import (
     is_connected,
     query_graph,
 )
-from dovetail.optimizer.joint.solve import solve
+from dovetail.optimizer.joint.solvers.solve import solve
 
 RS, ST, TU = equality("R.a", "S.a"), equality("S.b", "T.b"), equality("T.c", "U.c")
 

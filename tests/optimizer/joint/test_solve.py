@@ -11,17 +11,22 @@ import pytest
 
 from benchmarks.data.random_queries import random_problem
 from dovetail.core.errors import QueryError
-from dovetail.optimizer.joint.flow import build_flow
-from dovetail.optimizer.joint.greedy import choose_greedily
-from dovetail.optimizer.joint.ilp import find_components, reoptimize, use_useful_partitionings, useful_partitionings
-from dovetail.optimizer.joint.local_search import LocalSearch
-from dovetail.optimizer.joint.neighbourhoods import search_neighbourhoods
 from dovetail.optimizer.joint.problem import Problem
-from dovetail.optimizer.joint.solve import solve
+from dovetail.optimizer.joint.solvers.flow import build_flow
+from dovetail.optimizer.joint.solvers.greedy import choose_greedily
+from dovetail.optimizer.joint.solvers.ilp import (
+    find_components,
+    reoptimize,
+    use_useful_partitionings,
+    useful_partitionings,
+)
+from dovetail.optimizer.joint.solvers.local_search import LocalSearch
+from dovetail.optimizer.joint.solvers.neighbourhoods import search_neighbourhoods
+from dovetail.optimizer.joint.solvers.solve import solve
 
 PRINT_PLAN = """
 from benchmarks.data.random_queries import random_problem
-from dovetail.optimizer.joint.solve import solve
+from dovetail.optimizer.joint.solvers.solve import solve
 print(solve(random_problem(10, 12, 3, 5, 3), 60.0).plan.text_tree())
 """
 

@@ -6,11 +6,11 @@ import time
 
 import pytest
 
-from dovetail.optimizer.joint.bound import bound_from_below
-from dovetail.optimizer.joint.flow import build_flow
-from dovetail.optimizer.joint.greedy import choose_greedily
-from dovetail.optimizer.joint.local_search import LocalSearch
-from dovetail.optimizer.joint.solve import solve
+from dovetail.optimizer.joint.solvers.bound import bound_from_below
+from dovetail.optimizer.joint.solvers.flow import build_flow
+from dovetail.optimizer.joint.solvers.greedy import choose_greedily
+from dovetail.optimizer.joint.solvers.local_search import LocalSearch
+from dovetail.optimizer.joint.solvers.solve import solve
 from tests.support.oracles.joint import least_cost, small_problem
 
 PROBLEMS_PER_TEST = 25

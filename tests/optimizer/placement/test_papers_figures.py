@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from dovetail.optimizer.placement.cost import cost
-from dovetail.optimizer.placement.hypergraph import build_hypergraph
-from dovetail.optimizer.placement.mip import solve_mip
 from dovetail.optimizer.placement.problem import Cell, PartitionByGroup, PlacedStream, PlacementCosts, PlacementProblem
+from dovetail.optimizer.placement.solvers.hypergraph import build_hypergraph
+from dovetail.optimizer.placement.solvers.mip import solve_mip
 from tests.support.oracles.placement import best_placement
 
 EVEN_COSTS = PlacementCosts(ship_s=1.0, process_s=1.0)

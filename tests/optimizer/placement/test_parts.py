@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from benchmarks.partition.random_placements import random_placement_problem
-from dovetail.optimizer.placement.class_groups import lay_over, nodes_by_class, pair_up
-from dovetail.optimizer.placement.hypergraph import ABSENT, Hypergraph, Ints, build_hypergraph
-from dovetail.optimizer.placement.merge_groups import merge_similar
-from dovetail.optimizer.placement.merge_partitions import place_merged_partitions
-from dovetail.optimizer.placement.moves import build_tables, descend, move, shipping, slowest
-from dovetail.optimizer.placement.pair_tree import place_pair_tree
 from dovetail.optimizer.placement.problem import Cell, PlacedStream, PlacementCosts, PlacementProblem
-from dovetail.optimizer.placement.renumber import renumber_like
-from dovetail.optimizer.placement.search import balanced_start, least_slowest, search
-from dovetail.optimizer.placement.streams_apart import connected_parts
+from dovetail.optimizer.placement.solvers.class_groups import lay_over, nodes_by_class, pair_up
+from dovetail.optimizer.placement.solvers.hypergraph import ABSENT, Hypergraph, Ints, build_hypergraph
+from dovetail.optimizer.placement.solvers.merge_groups import merge_similar
+from dovetail.optimizer.placement.solvers.merge_partitions import place_merged_partitions
+from dovetail.optimizer.placement.solvers.moves import build_tables, descend, move, shipping, slowest
+from dovetail.optimizer.placement.solvers.pair_tree import place_pair_tree
+from dovetail.optimizer.placement.solvers.renumber import renumber_like
+from dovetail.optimizer.placement.solvers.search import balanced_start, least_slowest, search
+from dovetail.optimizer.placement.solvers.streams_apart import connected_parts
 
 
 @pytest.fixture(scope="module")

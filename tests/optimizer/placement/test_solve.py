@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from benchmarks.partition.random_placements import random_placement_problem
+from benchmarks.placement_bound import bound_by_eigenvalues, prove
 from dovetail.core.errors import QueryError
-from dovetail.optimizer.placement.bound import bound_by_eigenvalues, plain_bound
 from dovetail.optimizer.placement.cost import cost
-from dovetail.optimizer.placement.hypergraph import build_hypergraph
 from dovetail.optimizer.placement.problem import PlacedStream, PlacementCosts, PlacementProblem
 from dovetail.optimizer.placement.settings import HEURISTICS, Heuristic, Settings
-from dovetail.optimizer.placement.solve import prove, solve_placement
+from dovetail.optimizer.placement.solve import solve_placement
+from dovetail.optimizer.placement.solvers.hypergraph import build_hypergraph
+from dovetail.optimizer.placement.solvers.search import plain_bound
 from tests.support.oracles.placement import best_placement, random_placement, random_small_problem
 
 CASES = int(os.environ.get("DOVETAIL_CASES", "600")) // 5

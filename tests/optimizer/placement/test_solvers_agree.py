@@ -7,8 +7,8 @@ import os
 import pytest
 
 from dovetail.optimizer.placement.cost import cost
-from dovetail.optimizer.placement.hypergraph import build_hypergraph
-from dovetail.optimizer.placement.mip import solve_mip
+from dovetail.optimizer.placement.solvers.hypergraph import build_hypergraph
+from dovetail.optimizer.placement.solvers.mip import solve_mip
 from tests.support.oracles.placement import best_placement, random_placement, random_small_problem
 
 SEEDS = range(int(os.environ.get("DOVETAIL_CASES", "600")) // 3)

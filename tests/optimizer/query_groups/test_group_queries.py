@@ -19,7 +19,6 @@ from dovetail.optimizer.query_groups.group_queries import (
     Groups,
     JoinUse,
     group_uses,
-    groups_text,
     regroup,
 )
 from dovetail.query.expression import Column, Expression
@@ -427,6 +426,17 @@ def read_case(text: str) -> tuple[list[JoinUse], AJoinCost]:
                 side[selection(rows)] = frozenset(KeyedRow(int(row[:-1]), row[-1]) for row in rows.split())
             uses.append(JoinUse(query, selection(a_text), selection(b_text)))
     return uses, cost_of_row_sets(RowSets(a), RowSets(b))
+
+
+def groups_text(edge: str, groups: Groups, cost: GroupCost) -> str:
+    """A line per group, as the paper writes them, with what it costs and what its members would cost apart."""
+    lines = []
+    for number, group in enumerate(groups, 1):
+        line = f"{edge}.G{number} = {{{', '.join(use.query for use in group)}}}: {total_cost((group,), cost):.6g}"
+        if len(group) > 1:
+            line += f" shared, {separate_cost(group, cost):.6g} separate"
+        lines.append(line)
+    return "\n".join(lines)
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)

@@ -7,8 +7,8 @@ import random
 from itertools import chain, combinations, product
 
 from benchmarks.paper_costs.clash import PapersCost, PapersStatistics
-from dovetail.optimizer.joint.flow import Flow, build_flow
 from dovetail.optimizer.joint.problem import Predicate, Problem, SubJoin, equality, query_graph
+from dovetail.optimizer.joint.solvers.flow import Flow, build_flow
 
 MAX_COMBINATIONS = 300_000
 

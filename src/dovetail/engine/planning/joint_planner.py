@@ -6,13 +6,13 @@ A batch never waits for a plan: queries that no plan knows yet run by greedy ord
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 
 from dovetail.engine.options import EngineOptions
 from dovetail.engine.planning.background import Background
+from dovetail.engine.planning.rest import Rest
 from dovetail.optimizer.decisions import Decisions
 from dovetail.optimizer.joint.decide_jointly import (
     JointDecision,
@@ -33,8 +33,6 @@ SMALLEST = 3
 """A join of two has one order per start: nothing to decide."""
 INLINE_BUDGET_S = 0.5
 BACKGROUND_BUDGET_S = 1.0
-BUSY_SHARE = 0.1
-"""Planning may take this share of the time: where figures move all the time, it would take a core else."""
 WORTH_A_CHANGE = 0.9
 """A new plan must promise to cost less than this share of the running one: a change has a price, and costs an error."""
 
@@ -61,7 +59,7 @@ class JointPlanner:
         self.current: JointDecision | None = None
         self._asked: tuple[tuple[str, ...], StatsCatalog] | None = None
         self._asking: Background[tuple[JointDecision, float]] | None = None
-        self._rests_until = 0.0
+        self._rest = Rest()
         self._gain: tuple[float | None, float | None] = (None, None)
 
     def __call__(
@@ -69,7 +67,7 @@ class JointPlanner:
     ) -> Decisions:
         self._take_over()
         asked = (tuple(live.id for live in queries), stats)
-        is_idle = self._asking is None and time.perf_counter() >= self._rests_until
+        is_idle = self._asking is None and self._rest.is_over
         if is_idle and not _is_same(self._asked, asked) and _is_worthwhile(queries, stats):
             self._ask(queries, streams, stats)
             self._asked = asked
@@ -81,7 +79,7 @@ class JointPlanner:
         other = copy(self)
         if self._options.plan_in_background:
             # What it asked would be answered when nobody looks any more.
-            other._rests_until = math.inf
+            other._rest = Rest(math.inf)
         return other
 
     def take_gain(self) -> tuple[float | None, float | None]:
@@ -115,7 +113,7 @@ class JointPlanner:
             return
         self._asking = None
         if self._options.plan_in_background:
-            self._rests_until = time.perf_counter() + asking.seconds * (1 / BUSY_SHARE - 1)
+            self._rest.begin_after(asking.core_seconds)
         if asking.answer is not None:
             found, cost_before = asking.answer
             if self.current is None or found.decisions != self.current.decisions:

@@ -9,11 +9,11 @@ taken      at a batch edge; no state moves
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dovetail.engine.planning.background import Background
+from dovetail.engine.planning.rest import Rest
 from dovetail.optimizer.placement.cost import PlacementCost
 from dovetail.optimizer.placement.from_plan import PlanProblems
 from dovetail.optimizer.placement.problem import PartitionByGroup
@@ -26,11 +26,6 @@ from dovetail.plan.shared_plan import SharedPlan
 from dovetail.stats.catalog import StatsCatalog
 from dovetail.stats.predict_overlap import Prediction, has_too_many_pairs, predict_overlap
 from dovetail.stats.unit_costs import UnitCosts
-
-BUSY_SHARE = 0.1
-"""Seeking may take this share of a core's time: where data never rest, it would take all of it else."""
-LONGEST_REST_S = 30.0
-"""The first time, kernels are compiled: no reason to rest for minutes."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +117,7 @@ class KeyGroupPlacer:
     _placed: tuple[tuple[frozenset[UseName], ...], int] | None = None
     _asking: Background[_Found] | None = None
     _asked: tuple[str, int] | None = None
-    _rests_until: float = 0.0
+    _rest: Rest = field(default_factory=Rest)
     _answered: tuple[SharedPlan, Placements | None, Placements] | None = None
 
     def __call__(self, plan: SharedPlan, _stats: StatsCatalog, running: Placements | None) -> Placements:
@@ -180,7 +175,7 @@ class KeyGroupPlacer:
     def _is_idle(self, batch: int) -> bool:
         """Whether nothing is sought or proven, and what was taken last has run."""
         is_busy = self._candidate is not None or self._asking is not None or self.placed_in_batch == batch + 1
-        return not is_busy and time.perf_counter() >= self._rests_until
+        return not is_busy and self._rest.is_over
 
     def _reason_to_seek(self, batch: int, problem: SampledProblem, running: PartitionByGroup) -> str:
         """Empty if there is none. A placement that is new is held against how it did in its first batch."""
@@ -219,8 +214,7 @@ class KeyGroupPlacer:
             return
         self._asking = None
         if self.in_background:
-            rest_s = min(asking.core_seconds * (1 / BUSY_SHARE - 1), LONGEST_REST_S)
-            self._rests_until = time.perf_counter() + rest_s
+            self._rest.begin_after(asking.core_seconds)
         found = asking.answer
         if found is None:
             return

@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 from dovetail.optimizer.decisions import Decisions
 from dovetail.optimizer.joint.choose_ranks import WantedProbe, choose_ranks
 from dovetail.optimizer.joint.engine_cost import EngineCost
-from dovetail.optimizer.joint.flow import build_flow
-from dovetail.optimizer.joint.known_plan import ledger_of, solve_changed
 from dovetail.optimizer.joint.plan import JointPlan
 from dovetail.optimizer.joint.problem import SubJoin
-from dovetail.optimizer.joint.solve import solve
+from dovetail.optimizer.joint.solvers.flow import build_flow
+from dovetail.optimizer.joint.solvers.known_plan import ledger_of, solve_changed
+from dovetail.optimizer.joint.solvers.solve import solve
 from dovetail.optimizer.joint.statistics import joint_statistics
 from dovetail.optimizer.joint.view import JointView, name_queries
 from dovetail.optimizer.passes.share_probe_prefixes import greedy_orders

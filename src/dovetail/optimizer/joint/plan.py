@@ -121,13 +121,6 @@ class JointPlan:
         partitionings = [TextTree("partitioned", tuple(map(TextTree, stores)))] if stores else []
         return TextTree(f"joint plan, cost {self.cost:.6g}", (*queries, *kept, *partitionings))
 
-    def probe_trees(self) -> tuple[TextTree, ...]:
-        """Per start relation, all its paths merged by common beginnings (CLASH Fig. 4)."""
-        starts = sorted({path.start for path in self.paths()})
-        return tuple(
-            TextTree(start, _branches([path.steps for path in self.paths() if path.start == start])) for start in starts
-        )
-
     def check(self, problem: Problem) -> None:
         """Raise `InvalidPlan` unless this plan answers exactly the problem's queries at the cost it states."""
         _check_owners(self, problem)
@@ -148,15 +141,6 @@ class JointPlan:
 
 def _lines(paths: Iterable[ProbePath]) -> tuple[TextTree, ...]:
     return tuple(TextTree(str(path)) for path in paths)
-
-
-def _branches(tails: Iterable[tuple[Step, ...]]) -> tuple[TextTree, ...]:
-    tails_by_first: dict[Step, list[tuple[Step, ...]]] = {}
-    for tail in tails:
-        if tail:
-            tails_by_first.setdefault(tail[0], []).append(tail[1:])
-    ordered = sorted(tails_by_first.items(), key=lambda item: (item[0].target_text, item[0].result))
-    return tuple(TextTree(step.target_text, _branches(rest)) for step, rest in ordered)
 
 
 def _check_owners(plan: JointPlan, problem: Problem) -> None:

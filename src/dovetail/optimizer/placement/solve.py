@@ -5,14 +5,13 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from dovetail.optimizer.placement.algorithm import Improvement, Run
-from dovetail.optimizer.placement.bound import bound_by_eigenvalues
 from dovetail.optimizer.placement.cost import PlacementCost, cost
-from dovetail.optimizer.placement.hypergraph import build_hypergraph
 from dovetail.optimizer.placement.problem import PartitionByGroup, PlacementProblem
-from dovetail.optimizer.placement.renumber import renumber_like
-from dovetail.optimizer.placement.search import compile_moves
 from dovetail.optimizer.placement.settings import Heuristic, Settings
+from dovetail.optimizer.placement.solvers.algorithm import Improvement, Run
+from dovetail.optimizer.placement.solvers.hypergraph import build_hypergraph
+from dovetail.optimizer.placement.solvers.renumber import renumber_like
+from dovetail.optimizer.placement.solvers.search import compile_moves
 
 
 @dataclass(frozen=True)
@@ -63,10 +62,3 @@ def solve_placement(
     found = cost(problem, placement)
     seconds = time.perf_counter() - started_at
     return PlacementSolution(placement, found, min(run.bound, found.seconds), seconds, tuple(run.improvements))
-
-
-def prove(problem: PlacementProblem, solution: PlacementSolution) -> float:
-    """The best bound that can be had for a solution that is at hand; takes a second or two with a thousand nodes."""
-    nodes = build_hypergraph(problem)
-    by_eigenvalues = bound_by_eigenvalues(nodes.graph, nodes.parts(solution.partition_by_group))
-    return min(max(solution.bound, by_eigenvalues), solution.cost.seconds)

@@ -10,11 +10,11 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from dovetail.optimizer.joint.decide_jointly import JointOptions, joint_view, wanted_ranks
-from dovetail.optimizer.joint.flow import build_flow
-from dovetail.optimizer.joint.greedy import choose_greedily
 from dovetail.optimizer.joint.plan import JointPlan, ProbePath
 from dovetail.optimizer.joint.problem import SubJoin
-from dovetail.optimizer.joint.solve import solve
+from dovetail.optimizer.joint.solvers.flow import build_flow
+from dovetail.optimizer.joint.solvers.greedy import choose_greedily
+from dovetail.optimizer.joint.solvers.solve import solve
 from dovetail.optimizer.joint.view import JointView, NamedQuery
 from dovetail.optimizer.pricing.share_costs import plan_cost
 from dovetail.stats.catalog import StatsCatalog

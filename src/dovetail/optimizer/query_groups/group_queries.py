@@ -97,18 +97,6 @@ def regroup(groups: Groups, added: Iterable[JoinUse], removed: Collection[str], 
     return _sorted(_with_added(_sorted(changed), added, cost))
 
 
-def groups_text(edge: str, groups: Groups, cost: GroupCost) -> str:
-    """A line per group, as the paper writes them, with what it costs and what its members would cost apart."""
-    lines = []
-    for number, group in enumerate(groups, 1):
-        distinct = _distinct(group)
-        line = f"{edge}.G{number} = {{{', '.join(use.query for use in group)}}}: {cost.cost(distinct):.6g}"
-        if len(group) > 1:
-            line += f" shared, {sum(cost.cost((use,)) for use in group):.6g} separate"
-        lines.append(line)
-    return "\n".join(lines)
-
-
 @dataclass(frozen=True)
 class _Bundle:
     """Uses with equal selections: any of them stands for all."""

@@ -1,4 +1,4 @@
-"""The exact form, and the only place here that talks to HiGHS.
+"""The exact form: the placement as an integer program.
 
     a[node, p]   the node is on partition p                                   binary     (Eq. 1)
     y[edge, p]   partition p gets a copy of the edge's tuples                 0..1       (Eq. 4's max, by Eq. 5)
@@ -19,13 +19,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import highspy
 import numpy as np
 
-from dovetail.optimizer.placement.hypergraph import ABSENT, Floats, Hypergraph, Ints
+from dovetail.optimizer.integer_program import IntegerProgram, SolveBudget
+from dovetail.optimizer.placement.solvers.hypergraph import ABSENT, Floats, Hypergraph, Ints
 
-FEASIBLE = 2
-"""HiGHS's status of a solution that keeps all rows."""
 COST_OF_START = 1_000.0
 """HiGHS has absolute tolerances, so what a placement costs must neither be tiny nor huge."""
 OPENING_NODES = 3
@@ -52,31 +50,15 @@ def solve_mip(graph: Hypergraph, start: Ints, seconds: float, gap: float) -> Mip
     if not start_cost:
         return MipAnswer(start, 0.0, 0.0, is_optimal=True)
     model = _Model(graph, COST_OF_START / start_cost)
-    renumbered = _number_by_first_use(start, model.order)
-    solver = highspy.Highs()  # type: ignore[no-untyped-call]
-    for option, value in (
-        ("output_flag", False),
-        ("time_limit", max(seconds, 0.0)),
-        ("mip_rel_gap", gap),
-        ("parallel", "off"),
-        ("threads", 1),
-    ):
-        solver.setOptionValue(option, value)
-    solver.passModel(model.as_lp())
-    solution = highspy.HighsSolution()
-    solution.col_value = model.values_of(renumbered).tolist()
-    solver.setSolution(solution)
-    solver.run()
-    info = solver.getInfo()
+    known = model.values_of(_number_by_first_use(start, model.order))
+    answer = model.program.solve(known.tolist(), SolveBudget(seconds, gap))
     parts = start
-    if info.primal_solution_status == FEASIBLE:
-        found = model.parts_of(np.array(solver.getSolution().col_value))
-        parts = min(start, found, key=graph.cost)
+    if answer.values is not None:
+        parts = min(start, model.parts_of(np.array(answer.values)), key=graph.cost)
     cost = graph.cost(parts)
-    least = info.mip_dual_bound / COST_OF_START * start_cost
+    least = answer.bound / COST_OF_START * start_cost
     bound = least + graph.fixed_s if math.isfinite(least) else 0.0
-    is_optimal = solver.getModelStatus() == highspy.HighsModelStatus.kOptimal
-    return MipAnswer(parts, cost, min(bound, cost), is_optimal)
+    return MipAnswer(parts, cost, min(bound, cost), answer.is_optimal)
 
 
 def _number_by_first_use(parts: Ints, order: Ints) -> Ints:
@@ -90,7 +72,7 @@ def _number_by_first_use(parts: Ints, order: Ints) -> Ints:
 
 
 class _Model:
-    """Rows and columns as HiGHS wants them: a, then y, then m."""
+    """The program and what its columns mean: a, then y, then m."""
 
     def __init__(self, graph: Hypergraph, scale: float) -> None:
         self.graph = graph
@@ -99,31 +81,30 @@ class _Model:
         partitions = graph.partition_count
         self.copies_at = graph.node_count * partitions
         self.slowest_at = self.copies_at + len(graph.edges) * partitions
-        self._rows: list[Ints] = []
-        self._columns: list[Ints] = []
-        self._values: list[Floats] = []
-        self._lower: list[Floats] = []
-        self._upper: list[Floats] = []
-        self._row_count = 0
+        self.program = IntegerProgram()
+        self._add_columns()
         self._add_places()
         self._add_copies()
         self._add_slowest()
         self._add_openings()
 
-    def _add(self, count: int, lower: float, upper: float, *terms: tuple[Ints, Ints, Floats | float]) -> None:
-        """So many rows; terms are (row from 0, column, value)."""
-        for rows, columns, values in terms:
-            self._rows.append(rows.ravel() + self._row_count)
-            self._columns.append(columns.ravel())
-            self._values.append(np.broadcast_to(values, rows.shape).ravel())
-        self._lower.append(np.full(count, lower))
-        self._upper.append(np.full(count, upper))
-        self._row_count += count
+    def _add_columns(self) -> None:
+        graph = self.graph
+        places, copies = self.copies_at, self.slowest_at - self.copies_at
+        may_be = np.ones(places)
+        for rank, node in enumerate(self.order[: graph.partition_count]):
+            may_be[node * graph.partition_count + rank + 1 : (node + 1) * graph.partition_count] = 0.0
+        self.program.add_columns(np.zeros(places), np.zeros(places), may_be, is_integer=True)
+        weights = np.repeat(self.weights, graph.partition_count)
+        self.program.add_columns(weights, np.zeros(copies), np.ones(copies), is_integer=False)
+        rows = len(self.loads)
+        least = np.maximum(self.loads.sum(axis=1) / graph.partition_count, self.loads.max(axis=1, initial=0.0))
+        self.program.add_columns(np.ones(rows), least, np.full(rows, math.inf), is_integer=False)
 
     def _add_places(self) -> None:
         nodes, partitions = self.graph.node_count, self.graph.partition_count
         columns = np.arange(nodes * partitions)
-        self._add(nodes, 1.0, 1.0, (columns // partitions, columns, 1.0))
+        self.program.add_rows(nodes, 1.0, 1.0, (columns // partitions, columns, 1.0))
 
     def _add_copies(self) -> None:
         partitions = np.arange(self.graph.partition_count)
@@ -133,14 +114,14 @@ class _Model:
         rows = np.arange(count)
         copies = self.copies_at + edges[:, None] * len(partitions) + partitions
         places = nodes[:, None] * len(partitions) + partitions
-        self._add(count, 0.0, math.inf, (rows, copies.ravel(), 1.0), (rows, places.ravel(), -1.0))
+        self.program.add_rows(count, 0.0, math.inf, (rows, copies.ravel(), 1.0), (rows, places.ravel(), -1.0))
 
     def _add_slowest(self) -> None:
         nodes, partitions = self.graph.node_count, self.graph.partition_count
         for number, loads in enumerate(self.loads):
             columns = np.arange(nodes * partitions)
             slowest = np.full(partitions, self.slowest_at + number)
-            self._add(
+            self.program.add_rows(
                 partitions,
                 0.0,
                 math.inf,
@@ -156,34 +137,7 @@ class _Model:
                 before = self.order[p - 1 : rank] * partitions + p - 1
                 opened = np.array([self.order[rank] * partitions + p])
                 row = np.zeros(1, dtype=np.int64)
-                self._add(1, 0.0, math.inf, (row, opened, -1.0), (np.zeros_like(before), before, 1.0))
-
-    def as_lp(self) -> highspy.HighsLp:
-        graph, lp = self.graph, highspy.HighsLp()
-        count = self.slowest_at + len(graph.loads)
-        lp.num_col_, lp.num_row_ = count, self._row_count
-        lp.col_cost_ = np.concatenate(
-            (np.zeros(self.copies_at), np.repeat(self.weights, graph.partition_count), np.ones(len(self.loads)))
-        )
-        lower, upper = np.zeros(count), np.ones(count)
-        means = self.loads.sum(axis=1) / graph.partition_count
-        lower[self.slowest_at :] = np.maximum(means, self.loads.max(axis=1, initial=0.0))
-        upper[self.slowest_at :] = math.inf
-        for rank, node in enumerate(self.order[: graph.partition_count]):
-            upper[node * graph.partition_count + rank + 1 : (node + 1) * graph.partition_count] = 0.0
-        lp.col_lower_, lp.col_upper_ = lower, upper
-        lp.row_lower_, lp.row_upper_ = np.concatenate(self._lower), np.concatenate(self._upper)
-        rows = np.concatenate(self._rows)
-        by_row = np.argsort(rows, kind="stable")
-        starts = np.zeros(self._row_count + 1, dtype=np.int64)
-        np.cumsum(np.bincount(rows, minlength=self._row_count), out=starts[1:])
-        lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-        lp.a_matrix_.start_ = starts.astype(np.int32)
-        lp.a_matrix_.index_ = np.concatenate(self._columns)[by_row].astype(np.int32)
-        lp.a_matrix_.value_ = np.concatenate(self._values)[by_row]
-        kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
-        lp.integrality_ = [kinds[column < self.copies_at] for column in range(count)]
-        return lp
+                self.program.add_rows(1, 0.0, math.inf, (row, opened, -1.0), (np.zeros_like(before), before, 1.0))
 
     def values_of(self, parts: Ints) -> Floats:
         graph = self.graph

@@ -9,10 +9,12 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from dovetail.optimizer.joint.bound import bound_from_below
-from dovetail.optimizer.joint.flow import build_flow
-from dovetail.optimizer.joint.greedy import choose_greedily
-from dovetail.optimizer.joint.ilp import (
+from dovetail.optimizer.joint.plan import JointPlan
+from dovetail.optimizer.joint.problem import Problem
+from dovetail.optimizer.joint.solvers.bound import bound_from_below
+from dovetail.optimizer.joint.solvers.flow import build_flow
+from dovetail.optimizer.joint.solvers.greedy import choose_greedily
+from dovetail.optimizer.joint.solvers.ilp import (
     IlpAnswer,
     IlpRun,
     plan_runs,
@@ -20,11 +22,9 @@ from dovetail.optimizer.joint.ilp import (
     use_useful_partitionings,
     useful_partitionings,
 )
-from dovetail.optimizer.joint.known_plan import ledger_of
-from dovetail.optimizer.joint.local_search import LocalSearch
-from dovetail.optimizer.joint.neighbourhoods import search_neighbourhoods
-from dovetail.optimizer.joint.plan import JointPlan
-from dovetail.optimizer.joint.problem import Problem
+from dovetail.optimizer.joint.solvers.known_plan import ledger_of
+from dovetail.optimizer.joint.solvers.local_search import LocalSearch
+from dovetail.optimizer.joint.solvers.neighbourhoods import search_neighbourhoods
 
 SMALL = 2_350
 """Columns of the largest run: up to here the exact program is tried at once, since it mostly ends within a second."""

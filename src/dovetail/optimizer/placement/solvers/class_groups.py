@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dovetail.optimizer.placement.hypergraph import ABSENT, Hypergraph, Ints
+from dovetail.optimizer.placement.solvers.hypergraph import ABSENT, Hypergraph, Ints
 
 
 def pair_up(graph: Hypergraph, groups: list[Ints]) -> list[Ints]:

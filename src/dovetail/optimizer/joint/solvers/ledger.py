@@ -10,8 +10,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from dovetail.optimizer.joint.flow import Demand, Flow
 from dovetail.optimizer.joint.plan import Intermediate, JointPlan, ProbePath, QueryPaths, StorePartitioning
+from dovetail.optimizer.joint.solvers.flow import Demand, Flow
 
 ROUNDING = 1e-10
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import time
 from collections.abc import Collection
 
-from dovetail.optimizer.joint.flow import Flow, build_flow
-from dovetail.optimizer.joint.ilp import reoptimize, use_useful_partitionings, useful_partitionings
-from dovetail.optimizer.joint.ledger import Ledger
 from dovetail.optimizer.joint.plan import JointPlan, ProbePath, Step
 from dovetail.optimizer.joint.problem import Problem, SubJoin
+from dovetail.optimizer.joint.solvers.flow import Flow, build_flow
+from dovetail.optimizer.joint.solvers.ilp import reoptimize, use_useful_partitionings, useful_partitionings
+from dovetail.optimizer.joint.solvers.ledger import Ledger
 
 MAX_CHANGED_SHARE = 0.5
 MAX_TOUCHED_DEMANDS = 60

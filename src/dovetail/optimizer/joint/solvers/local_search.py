@@ -15,8 +15,8 @@ import time
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from dovetail.optimizer.joint.flow import Flow
-from dovetail.optimizer.joint.ledger import Ledger
+from dovetail.optimizer.joint.solvers.flow import Flow
+from dovetail.optimizer.joint.solvers.ledger import Ledger
 
 SEED = 1
 SHAKES_PER_DEMAND = 2

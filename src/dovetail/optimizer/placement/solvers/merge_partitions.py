@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dovetail.optimizer.placement.hypergraph import Hypergraph, Ints
+from dovetail.optimizer.placement.solvers.hypergraph import Hypergraph, Ints
 
 Place = Callable[[Hypergraph], Ints]
 

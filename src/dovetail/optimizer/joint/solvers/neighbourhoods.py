@@ -10,9 +10,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from dovetail.optimizer.joint.flow import Flow
-from dovetail.optimizer.joint.ilp import reoptimize
-from dovetail.optimizer.joint.ledger import Ledger
+from dovetail.optimizer.joint.solvers.flow import Flow
+from dovetail.optimizer.joint.solvers.ilp import reoptimize
+from dovetail.optimizer.joint.solvers.ledger import Ledger
 
 FIRST_SIZE = 1
 SECONDS_PER_RUN = 0.3

@@ -7,8 +7,8 @@ least to what is paid already.
 
 from __future__ import annotations
 
-from dovetail.optimizer.joint.flow import Flow
-from dovetail.optimizer.joint.ledger import Ledger
+from dovetail.optimizer.joint.solvers.flow import Flow
+from dovetail.optimizer.joint.solvers.ledger import Ledger
 
 
 def choose_greedily(flow: Flow) -> Ledger:

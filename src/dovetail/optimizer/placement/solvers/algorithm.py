@@ -23,16 +23,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dovetail.optimizer.placement.bound import plain_bound
-from dovetail.optimizer.placement.hybrid_groups import place_hybrid_groups
-from dovetail.optimizer.placement.hypergraph import Hypergraph, Ints
-from dovetail.optimizer.placement.merge_groups import place_merged
-from dovetail.optimizer.placement.merge_partitions import place_merged_partitions
-from dovetail.optimizer.placement.mip import column_count, solve_mip
-from dovetail.optimizer.placement.pair_tree import place_pair_tree
-from dovetail.optimizer.placement.search import FINE_LIMITS, balanced_start, search
 from dovetail.optimizer.placement.settings import Heuristic, Settings
-from dovetail.optimizer.placement.streams_apart import connected_parts, place_apart
+from dovetail.optimizer.placement.solvers.hybrid_groups import place_hybrid_groups
+from dovetail.optimizer.placement.solvers.hypergraph import Hypergraph, Ints
+from dovetail.optimizer.placement.solvers.merge_groups import place_merged
+from dovetail.optimizer.placement.solvers.merge_partitions import place_merged_partitions
+from dovetail.optimizer.placement.solvers.mip import column_count, solve_mip
+from dovetail.optimizer.placement.solvers.pair_tree import place_pair_tree
+from dovetail.optimizer.placement.solvers.search import FINE_LIMITS, balanced_start, plain_bound, search
+from dovetail.optimizer.placement.solvers.streams_apart import connected_parts, place_apart
 
 MOST_COLUMNS = 3_000
 """Of the exact program: larger ones do not end within seconds."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 
-from dovetail.optimizer.joint.flow import Demand, Flow
+from dovetail.optimizer.joint.solvers.flow import Demand, Flow
 
 
 def bound_from_below(flow: Flow) -> float:

@@ -12,8 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from dovetail.optimizer.placement.class_groups import lay_over
-from dovetail.optimizer.placement.hypergraph import ABSENT, Hypergraph, Ints
+from dovetail.optimizer.placement.solvers.class_groups import lay_over
+from dovetail.optimizer.placement.solvers.hypergraph import ABSENT, Hypergraph, Ints
 
 
 def connected_parts(graph: Hypergraph) -> list[Ints]:

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from dovetail.optimizer.placement.class_groups import nodes_by_class, pair_up
-from dovetail.optimizer.placement.hypergraph import Hypergraph, Ints
-from dovetail.optimizer.placement.merge_partitions import Place
+from dovetail.optimizer.placement.solvers.class_groups import nodes_by_class, pair_up
+from dovetail.optimizer.placement.solvers.hypergraph import Hypergraph, Ints
+from dovetail.optimizer.placement.solvers.merge_partitions import Place
 
 
 def place_pair_tree(graph: Hypergraph, place: Place) -> Ints | None:

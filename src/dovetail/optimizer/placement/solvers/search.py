@@ -7,8 +7,8 @@ from functools import cache
 
 import numpy as np
 
-from dovetail.optimizer.placement.hypergraph import Floats, Hypergraph, Ints
-from dovetail.optimizer.placement.moves import build_tables, descend, shipping, slowest
+from dovetail.optimizer.placement.solvers.hypergraph import Floats, Hypergraph, Ints
+from dovetail.optimizer.placement.solvers.moves import build_tables, descend, shipping, slowest
 
 PATIENCE = 80
 """Moves in a row that a pass goes on without a better state."""
@@ -25,6 +25,13 @@ def least_slowest(graph: Hypergraph) -> Floats:
     """Per row: no placement has a slowest partition below the mean, nor below the heaviest node."""
     means = graph.loads.sum(axis=1) / graph.partition_count
     return np.asarray(np.maximum(means, graph.loads.max(axis=1, initial=0.0)))
+
+
+def plain_bound(graph: Hypergraph) -> float:
+    """What no placement can cost less than: each tuple is shipped once, and the slowest partition has the least that
+    it can have. Tight where all keys of a stream hang together.
+    """
+    return graph.fixed_s + float(graph.weights.sum()) + float(least_slowest(graph).sum())
 
 
 def search(graph: Hypergraph, start: Ints, deadline: float, limits: tuple[float, ...] = LIMITS) -> Ints:

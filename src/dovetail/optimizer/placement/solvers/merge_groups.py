@@ -15,8 +15,8 @@ from itertools import combinations
 
 import numpy as np
 
-from dovetail.optimizer.placement.hypergraph import ABSENT, Floats, Hypergraph, Ints
-from dovetail.optimizer.placement.search import FINE_LIMITS, balanced_start, search
+from dovetail.optimizer.placement.solvers.hypergraph import ABSENT, Floats, Hypergraph, Ints
+from dovetail.optimizer.placement.solvers.search import FINE_LIMITS, balanced_start, search
 
 CLUSTERS_PER_PARTITION = 5
 """A cluster has at most this part of a partition's fair share of load, so that clusters can still be balanced."""

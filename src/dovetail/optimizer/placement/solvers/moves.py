@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from dovetail.optimizer.placement.hypergraph import ABSENT, Floats, Hypergraph, Ints
+from dovetail.optimizer.placement.solvers.hypergraph import ABSENT, Floats, Hypergraph, Ints
 
 
 class Tables(NamedTuple):

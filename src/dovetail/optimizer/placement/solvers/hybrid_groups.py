@@ -4,9 +4,9 @@ groups. A tuple that two groups happen to send to the same partition is shipped 
 
 from __future__ import annotations
 
-from dovetail.optimizer.placement.class_groups import lay_over, nodes_by_class, pair_up
-from dovetail.optimizer.placement.hypergraph import Hypergraph, Ints
-from dovetail.optimizer.placement.merge_partitions import Place
+from dovetail.optimizer.placement.solvers.class_groups import lay_over, nodes_by_class, pair_up
+from dovetail.optimizer.placement.solvers.hypergraph import Hypergraph, Ints
+from dovetail.optimizer.placement.solvers.merge_partitions import Place
 
 MOST_GROUPS = 4
 

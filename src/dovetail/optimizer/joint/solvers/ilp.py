@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from dovetail.optimizer.joint.flow import Flow
-from dovetail.optimizer.joint.ilp_model import IlpModel
-from dovetail.optimizer.joint.ledger import Ledger
+from dovetail.optimizer.joint.solvers.flow import Flow
+from dovetail.optimizer.joint.solvers.ilp_model import IlpModel
+from dovetail.optimizer.joint.solvers.ledger import Ledger
 
 COLUMNS_PER_RUN = 350
 LEGS_OF_SMALL = 40
@@ -177,7 +177,7 @@ def reoptimize(
     if ledger.cost > before.cost:
         ledger.restore(before)
     bound = outcome.cost if outcome.is_optimal else outcome.bound
-    return IlpAnswer(bound, outcome.is_optimal, len(model.costs))
+    return IlpAnswer(bound, outcome.is_optimal, len(model.program.costs))
 
 
 def _build_model(others: Ledger, demands: Sequence[int], useful: Sequence[Sequence[int]]) -> IlpModel:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dovetail.optimizer.placement.hypergraph import Hypergraph, Ints
+from dovetail.optimizer.placement.solvers.hypergraph import Hypergraph, Ints
 
 
 def renumber_like(graph: Hypergraph, parts: Ints, before: Ints) -> Ints:

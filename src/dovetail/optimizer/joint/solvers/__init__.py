@@ -1,0 +1,1 @@
+"""The joint problem solved: greedily, by local search, exactly, and all of them within one budget."""

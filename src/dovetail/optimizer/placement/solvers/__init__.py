@@ -1,0 +1,1 @@
+"""Placements sought: the exact program, local search, and SASPAR's seven shortcuts."""
