@@ -24,8 +24,8 @@ from benchmarks.peers.duckdb_peer import DuckDbViews
 from benchmarks.planners import PLANNERS
 from benchmarks.tpch.tables import KEY_BY_TABLE, TpchFiles, growth_is_meant, write_tpch
 from benchmarks.verify import Answer
-from dovetail.optimizer.decisions import Decide, Decisions, intermediates_of
-from dovetail.optimizer.passes.materialize import starts_of
+from dovetail.optimizer.decisions import Decide, Decisions
+from dovetail.optimizer.intermediates.candidates import intermediates_of, starts_of
 from dovetail.plan.live_query import LiveQuery
 from dovetail.query.stream import Stream
 from dovetail.stats.catalog import StatsCatalog

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from dovetail.engine.admission.query_limits import passed_limits
-from dovetail.optimizer.passes.materialize import KeptIntermediate, maintained_by
+from dovetail.optimizer.intermediates.kept import KeptIntermediate, maintained_by
 from dovetail.plan.fill import filled_by
 from dovetail.plan.query_limits import BatchLimits, QueryLimits
 from tests.support.asserts import CaseRun, check_case, check_run

@@ -18,11 +18,12 @@ from pathlib import Path
 from dovetail.core.text_tree import TextTree
 from dovetail.frontend.compile_sql import compile_sql
 from dovetail.optimizer.decisions import Decisions, keep_intermediates
+from dovetail.optimizer.intermediates.candidates import intermediate_of, keepable_subsets, starts_of
+from dovetail.optimizer.intermediates.collapse import StandIn, collapse
 from dovetail.optimizer.joint.choose_ranks import WantedProbe, choose_ranks
 from dovetail.optimizer.joint.decide_jointly import JointOptions, decide_jointly, joint_view
 from dovetail.optimizer.passes.choose_factorizations import choose_factorizations
 from dovetail.optimizer.passes.choose_probe_orders import choose_probe_order, estimated_rows
-from dovetail.optimizer.passes.materialize import Part, fold, foldable_subsets, intermediate_of, starts_of
 from dovetail.optimizer.passes.plan_groups import plan_groups
 from dovetail.optimizer.pipeline import orders_taken, plan_queries
 from dovetail.optimizer.pricing.cost_alone import costs_alone
@@ -117,17 +118,17 @@ def _probe_orders(given: PassInput) -> TextTree:
     return _lines("orders", lines)
 
 
-def _folds(given: PassInput) -> TextTree:
+def _collapsed(given: PassInput) -> TextTree:
     trees = []
     for live in given.queries:
-        for aliases in foldable_subsets(live):
-            part = Part(aliases, intermediate_of(live, aliases, STREAMS))
-            folded = fold(live, [part], STREAMS).query
+        for aliases in keepable_subsets(live):
+            stand_in = StandIn(aliases, intermediate_of(live, aliases, STREAMS))
+            form = collapse(live, [stand_in], STREAMS).query
             lines = [f"starts that may probe it: {', '.join(starts_of(live, aliases)) or 'none'}"]
-            lines += [f"joined by {each.a_side} = {each.b_side}" for each in folded.equalities]
-            lines += [f"left to test: {residual}" for residual in folded.residuals]
-            trees.append(_lines(f"{live.name}: {part.intermediate.id}", lines))
-    return TextTree("folds" if trees else "nothing folds", tuple(trees))
+            lines += [f"joined by {each.a_side} = {each.b_side}" for each in form.equalities]
+            lines += [f"left to test: {residual}" for residual in form.residuals]
+            trees.append(_lines(f"{live.name}: {stand_in.intermediate.id}", lines))
+    return TextTree("could be kept" if trees else "nothing could be kept", tuple(trees))
 
 
 def _ranks(given: PassInput) -> TextTree:
@@ -216,7 +217,7 @@ def _lines(head: str, lines: list[str]) -> TextTree:
 PASSES: dict[str, Callable[[PassInput], TextTree]] = {
     "share_probe_prefixes": _shared_prefixes,
     "choose_probe_orders": _probe_orders,
-    "materialize": _folds,
+    "collapse": _collapsed,
     "choose_ranks": _ranks,
     "decide_jointly": _joint_decision,
     "share_costs": _cost_shares,

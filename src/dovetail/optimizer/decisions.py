@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
+from dovetail.optimizer.intermediates.candidates import intermediates_of, keepable_subsets, starts_of
+from dovetail.optimizer.intermediates.kept import KeptIntermediate
 from dovetail.optimizer.passes.choose_placement import PlacementPolicy
 from dovetail.optimizer.passes.choose_placing_keys import PlacingPolicy
 from dovetail.optimizer.passes.choose_routing import RoutingPolicy
-from dovetail.optimizer.passes.materialize import KeptIntermediate, Use, foldable_subsets, intermediate_of, starts_of
 from dovetail.optimizer.passes.share_probe_prefixes import Orders
-from dovetail.plan.intermediate import Intermediate
 from dovetail.plan.live_query import LiveQuery
 from dovetail.query.stream import Stream
 from dovetail.stats.catalog import StatsCatalog
@@ -54,24 +54,9 @@ def keep_intermediates(
     chosen: list[tuple[LiveQuery, tuple[str, ...], tuple[str, ...]]] = []
     for live in (live for live in queries if live.may_materialize):
         taken: set[str] = set()
-        for aliases in reversed(foldable_subsets(live)):
+        for aliases in reversed(keepable_subsets(live)):
             starts = tuple(start for start in starts_of(live, aliases) if start not in taken)
             taken |= set(starts)
             if starts:
                 chosen.append((live, aliases, starts))
     return Decisions(intermediates=intermediates_of(chosen, streams))
-
-
-def intermediates_of(
-    chosen: list[tuple[LiveQuery, tuple[str, ...], tuple[str, ...]]], streams: Mapping[str, Stream]
-) -> tuple[KeptIntermediate, ...]:
-    """Intermediates from (query, members, starts); equal joins of different queries are one, within loosest bounds."""
-    uses: dict[Intermediate, list[Use]] = {}
-    loosest: dict[Intermediate, Intermediate] = {}
-    for live, aliases, starts in chosen:
-        own = intermediate_of(live, aliases, streams)
-        join = replace(own, bounds=())
-        loosest[join] = loosest[join].loosened(own) if join in loosest else own
-        uses.setdefault(join, []).append(Use(live.id, aliases, starts))
-    kept = (KeptIntermediate(loosest[join], 0, tuple(found)) for join, found in uses.items())
-    return tuple(sorted(kept, key=lambda each: each.intermediate.id))

@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from dovetail.optimizer.decisions import Decisions
+from dovetail.optimizer.intermediates.collapse import StandIn, collapse
+from dovetail.optimizer.intermediates.maintaining_query import maintaining_query
 from dovetail.optimizer.passes.choose_placing_keys import place_tree
-from dovetail.optimizer.passes.derive_stores import IntermediateFolds, derive_stores
-from dovetail.optimizer.passes.materialize import Part, fold, maintaining_query
+from dovetail.optimizer.passes.derive_stores import IntermediateUsers, derive_stores
 from dovetail.optimizer.passes.plan_fills import filling_query, plan_fill
 from dovetail.optimizer.passes.plan_lone_rows import plan_lone_rows, plan_matched_rows
-from dovetail.optimizer.passes.share_probe_prefixes import Folds, Orders, share_probe_prefixes, taken_orders
+from dovetail.optimizer.passes.share_probe_prefixes import Forms, Orders, share_probe_prefixes, taken_orders
 from dovetail.plan.group_plan import GroupPlan
 from dovetail.plan.live_query import LiveQuery
 from dovetail.plan.lone_rows import MatchedRows
@@ -42,10 +43,10 @@ def plan_queries(
     stats = stats or StatsCatalog()
     forms = running_forms(queries, streams, decisions)
     pairing = tuple(live for live in forms.running if live.query.kind.answers_pairs)
-    trees = share_probe_prefixes(pairing, stats, forms.folds, orders or decisions.orders)
+    trees = share_probe_prefixes(pairing, stats, forms.collapsed, orders or decisions.orders)
     # Stores are indexed for what will probe them, too: an index is cheap on arrival and dear afterwards.
-    is_later = bool(forms.later_folds)
-    later = share_probe_prefixes(pairing, stats, forms.later_folds, decisions.orders) if is_later else ()
+    is_later = bool(forms.later_collapsed)
+    later = share_probe_prefixes(pairing, stats, forms.later_collapsed, decisions.orders) if is_later else ()
     maintaining = {live.into: live for live in forms.running if live.into is not None}
     filled = [(maintaining[kept.intermediate.id], kept.fill) for kept in decisions.intermediates if kept.fill]
     filling = tuple(filling_query(query) for query, _ in filled)
@@ -57,7 +58,7 @@ def plan_queries(
     indexed = tuple(map(placed, (*trees, *later, *telling)))
     return SharedPlan(
         epoch=epoch,
-        stores=derive_stores(forms.running, indexed, streams, forms.folds_by_store),
+        stores=derive_stores(forms.running, indexed, streams, forms.users_by_store),
         trees=tuple(map(placed, trees)),
         placements=Placements(placement),
         complete_from_by_query=tuple((live.id, live.complete_from) for live in (*forms.running, *filling)),
@@ -76,41 +77,43 @@ def orders_taken(
 ) -> Orders:
     """By query (or what maintains an intermediate) and start: the order decided, else the greedy one."""
     forms = running_forms(queries, streams, decisions)
-    return taken_orders(forms.running, stats, forms.folds, decisions.orders)
+    return taken_orders(forms.running, stats, forms.collapsed, decisions.orders)
 
 
 @dataclass(frozen=True)
 class RunningForms:
     """Queries as they run by decisions: with their ranks, and those that maintain intermediates behind them.
 
-    `folds` by query and start are what probes intermediates now, `later_folds` what will once it may.
+    `collapsed` by query and start are the forms that probe intermediates now, `later_collapsed` those that will.
     """
 
     running: tuple[LiveQuery, ...]
-    folds: Folds
-    later_folds: Folds
-    folds_by_store: Mapping[str, IntermediateFolds]
+    collapsed: Forms
+    later_collapsed: Forms
+    users_by_store: Mapping[str, IntermediateUsers]
 
 
 def running_forms(queries: tuple[LiveQuery, ...], streams: Mapping[str, Stream], decisions: Decisions) -> RunningForms:
     queries = tuple(live.ranked(decisions.rank_order) for live in queries)
     query_by_id = {live.id: live for live in queries}
     maintaining = tuple(maintaining_query(kept, query_by_id, streams) for kept in decisions.intermediates)
-    parts: dict[tuple[str, str], list[Part]] = {}
-    later_parts: dict[tuple[str, str], list[Part]] = {}
-    folds_by_store: dict[str, IntermediateFolds] = {}
+    stand_ins: dict[tuple[str, str], list[StandIn]] = {}
+    later_stand_ins: dict[tuple[str, str], list[StandIn]] = {}
+    users_by_store: dict[str, IntermediateUsers] = {}
     for kept in decisions.intermediates:
         for use in kept.uses:
-            part = Part(use.aliases, kept.intermediate)
+            stand_in = StandIn(use.aliases, kept.intermediate)
             for start in use.wanted_starts:
-                later_parts.setdefault((use.query, start), []).append(part)
+                later_stand_ins.setdefault((use.query, start), []).append(stand_in)
             for start in use.starts:
-                parts.setdefault((use.query, start), []).append(part)
-        forms = (fold(query_by_id[use.query], [Part(use.aliases, kept.intermediate)], streams) for use in kept.uses)
-        folds_by_store[kept.intermediate.id] = IntermediateFolds(kept.intermediate, tuple(forms))
+                stand_ins.setdefault((use.query, start), []).append(stand_in)
+        forms = (
+            collapse(query_by_id[use.query], [StandIn(use.aliases, kept.intermediate)], streams) for use in kept.uses
+        )
+        users_by_store[kept.intermediate.id] = IntermediateUsers(kept.intermediate, tuple(forms))
     return RunningForms(
         (*queries, *maintaining),
-        {key: fold(query_by_id[key[0]], own, streams) for key, own in parts.items()},
-        {key: fold(query_by_id[key[0]], own, streams) for key, own in later_parts.items()},
-        folds_by_store,
+        {key: collapse(query_by_id[key[0]], own, streams) for key, own in stand_ins.items()},
+        {key: collapse(query_by_id[key[0]], own, streams) for key, own in later_stand_ins.items()},
+        users_by_store,
     )

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Folded:
+class Collapsed:
     """An alias that stands for an intermediate, and the aliases it took the place of."""
 
     alias: str
@@ -28,7 +28,7 @@ class Folded:
 class LiveQuery:
     """`id` is unique for ever; `complete_from` is the first batch whose rows the query may use.
 
-    `folded` are its intermediates; `into` the store that takes the rows in place of a user.
+    `collapsed` are its intermediates; `into` the store that takes the rows in place of a user.
     `rank_order` names stores, the lowest rank first; all others rank above them, by name.
     `may_materialize` off: the query probes no intermediate. `first_batch` is the first that it answers.
     """
@@ -37,7 +37,7 @@ class LiveQuery:
     name: str
     query: JoinQuery
     complete_from: int = 0
-    folded: tuple[Folded, ...] = ()
+    collapsed: tuple[Collapsed, ...] = ()
     into: str | None = None
     rank_order: tuple[str, ...] = ()
     may_materialize: bool = True
@@ -77,12 +77,12 @@ class LiveQuery:
     def rank_by_alias(self) -> dict[str, Rank]:
         """Self-joins: occurrences of one store are told apart by their order in FROM. Intermediates rank lowest."""
         place_by_store = {store: place for place, store in enumerate(self.rank_order)}
-        folded = {each.alias for each in self.folded}
+        kept = {each.alias for each in self.collapsed}
         seen: dict[str, int] = {}
         ranks: dict[str, Rank] = {}
         for relation in self.query.relations:
             store = store_of(relation)
-            place = -1 if relation.alias in folded else place_by_store.get(store, len(place_by_store))
+            place = -1 if relation.alias in kept else place_by_store.get(store, len(place_by_store))
             ranks[relation.alias] = (place, store, seen.get(store, 0))
             seen[store] = seen.get(store, 0) + 1
         return ranks

@@ -12,7 +12,7 @@ from dovetail.engine.admission.query_limits import batch_limits, limits_of, pass
 from dovetail.engine.control.query_options import QueryOptions
 from dovetail.engine.control.registry import QueryRecord, QueryState
 from dovetail.engine.options import EngineOptions
-from dovetail.optimizer.passes.materialize import KeptIntermediate, Use, maintained_by
+from dovetail.optimizer.intermediates.kept import KeptIntermediate, Use, maintained_by
 from dovetail.plan.fill import filled_by
 from dovetail.plan.intermediate import Intermediate
 from dovetail.plan.query_limits import BatchLimits, Found, QueryLimits

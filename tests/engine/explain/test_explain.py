@@ -17,7 +17,7 @@ from dovetail.engine.explain import records as explain_records
 from dovetail.engine.explain.describe_plan import PlanDescriber
 from dovetail.engine.explain.explain import explain_plan, explain_query
 from dovetail.engine.planning.fill_intermediates import FillPolicy
-from dovetail.optimizer.passes.materialize import maintained_by
+from dovetail.optimizer.intermediates.kept import maintained_by
 from dovetail.testing.local_session import LocalSession
 from tests.support.asserts import change_queries, open_session
 from tests.support.generators.cases import CHAINS, DEFAULT_LIMITS, CaseLimits, random_case

@@ -6,7 +6,8 @@ from dovetail.engine.control.coverage import Segment, StoreHistory
 from dovetail.engine.planning.settle_intermediates import settle_intermediates
 from dovetail.engine.state import EngineState
 from dovetail.frontend.compile_sql import compile_sql
-from dovetail.optimizer.passes.materialize import KeptIntermediate, Use, intermediate_of
+from dovetail.optimizer.intermediates.candidates import intermediate_of
+from dovetail.optimizer.intermediates.kept import KeptIntermediate, Use
 from dovetail.plan.live_query import LiveQuery
 from dovetail.query.stream import Stream
 from dovetail.query.types import BIGINT, TIMESTAMP

@@ -9,7 +9,9 @@ from dovetail.engine.planning.fill_intermediates import LEAST_FILL_ROWS, FillPol
 from dovetail.engine.planning.should_fill import FillCost, fill_cost, should_fill
 from dovetail.engine.state import EngineState
 from dovetail.frontend.compile_sql import compile_sql
-from dovetail.optimizer.passes.materialize import KeptIntermediate, Use, intermediate_of, maintaining_query
+from dovetail.optimizer.intermediates.candidates import intermediate_of
+from dovetail.optimizer.intermediates.kept import KeptIntermediate, Use
+from dovetail.optimizer.intermediates.maintaining_query import maintaining_query
 from dovetail.plan.live_query import LiveQuery
 from dovetail.query.stream import Stream
 from dovetail.query.types import BIGINT, TIMESTAMP

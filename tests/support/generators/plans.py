@@ -8,11 +8,11 @@ from random import Random
 
 from dovetail.engine.planning.fill_intermediates import FillPolicy
 from dovetail.kernels.match.hash_keys import PLACING_BITS
-from dovetail.optimizer.decisions import Decide, Decisions, intermediates_of
+from dovetail.optimizer.decisions import Decide, Decisions
+from dovetail.optimizer.intermediates.candidates import intermediates_of, keepable_subsets, starts_of
 from dovetail.optimizer.passes.choose_placing_keys import Placings
 from dovetail.optimizer.passes.choose_probe_orders import reachable_from
 from dovetail.optimizer.passes.choose_routing import ChosenRouting
-from dovetail.optimizer.passes.materialize import foldable_subsets, starts_of
 from dovetail.optimizer.passes.weak_edges import weak_edges
 from dovetail.plan.key_classes import key_classes
 from dovetail.plan.live_query import LiveQuery, store_of
@@ -48,7 +48,7 @@ def random_decisions(seed: int) -> Decide:
         chosen = []
         for live in queries:
             joined = {relation.alias: {relation.alias} for relation in live.query.relations}
-            subsets = foldable_subsets(live)
+            subsets = keepable_subsets(live)
             for aliases in rng.sample(subsets, len(subsets)):
                 able = starts_of(replace(live, rank_order=rank_order), aliases)
                 starts = tuple(start for start in able if not joined[start] & set(aliases))

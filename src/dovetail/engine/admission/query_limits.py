@@ -16,7 +16,7 @@ from dovetail.engine.admission.storage_limit import StorageLimit
 from dovetail.engine.control.query_options import QueryOptions
 from dovetail.engine.control.registry import QueryRecord
 from dovetail.engine.options import EngineOptions
-from dovetail.optimizer.passes.materialize import KeptIntermediate, maintained_by
+from dovetail.optimizer.intermediates.kept import KeptIntermediate, maintained_by
 from dovetail.plan.fill import filled_by
 from dovetail.plan.group_plan import GroupPlan
 from dovetail.plan.query_limits import BatchLimits, Found, QueryLimits

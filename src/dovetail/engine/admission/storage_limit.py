@@ -16,7 +16,7 @@ from dovetail.core.errors import LimitExceeded
 from dovetail.engine.admission.kept_volume import Demand, demands_by_store
 from dovetail.engine.admission.query_estimate import byte_count_text
 from dovetail.engine.state import EngineState
-from dovetail.optimizer.passes.materialize import KeptIntermediate
+from dovetail.optimizer.intermediates.kept import KeptIntermediate
 from dovetail.plan.group_plan import GroupPlan
 from dovetail.plan.live_query import LiveQuery
 from dovetail.query.expression import TRUE, Expression

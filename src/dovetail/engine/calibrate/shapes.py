@@ -17,8 +17,9 @@ import pyarrow as pa
 
 from dovetail.engine.batch.read_messages import read_messages
 from dovetail.frontend.compile_sql import compile_sql
-from dovetail.optimizer.decisions import Decisions, intermediates_of
-from dovetail.optimizer.passes.materialize import KeptIntermediate
+from dovetail.optimizer.decisions import Decisions
+from dovetail.optimizer.intermediates.candidates import intermediates_of
+from dovetail.optimizer.intermediates.kept import KeptIntermediate
 from dovetail.optimizer.pipeline import plan_queries
 from dovetail.plan.live_query import LiveQuery
 from dovetail.plan.placement import even_placement

@@ -36,7 +36,7 @@ from dovetail.engine.planning.plan_history import PlanChange
 from dovetail.engine.planning.planner import Planned
 from dovetail.engine.planning.settle_intermediates import kept_for
 from dovetail.engine.state import EngineState
-from dovetail.optimizer.passes.materialize import KeptIntermediate, Use, maintained_by
+from dovetail.optimizer.intermediates.kept import KeptIntermediate, Use, maintained_by
 from dovetail.plan.group_plan import GroupPlan
 from dovetail.plan.live_query import LiveQuery
 from dovetail.plan.probe_tree import Leg, ProbeNode

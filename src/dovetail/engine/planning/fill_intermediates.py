@@ -13,7 +13,8 @@ from dovetail.engine.planning.fill import Fill
 from dovetail.engine.planning.settle_intermediates import kept_for, settle_intermediates
 from dovetail.engine.planning.should_fill import FillCost, fill_cost, older_rows, should_fill
 from dovetail.engine.state import EngineState
-from dovetail.optimizer.passes.materialize import KeptIntermediate, maintaining_query
+from dovetail.optimizer.intermediates.kept import KeptIntermediate
+from dovetail.optimizer.intermediates.maintaining_query import maintaining_query
 from dovetail.plan.live_query import LiveQuery
 from dovetail.query.stream import Stream
 from dovetail.stats.catalog import StatsCatalog

@@ -14,6 +14,7 @@ from dovetail.engine.options import EngineOptions
 from dovetail.engine.planning.background import Background
 from dovetail.engine.planning.rest import Rest
 from dovetail.optimizer.decisions import Decisions
+from dovetail.optimizer.intermediates.kept import KeptIntermediate, maintained_by
 from dovetail.optimizer.joint.decide_jointly import (
     JointDecision,
     JointOptions,
@@ -23,7 +24,6 @@ from dovetail.optimizer.joint.decide_jointly import (
     reprice,
     with_price_of_state,
 )
-from dovetail.optimizer.passes.materialize import KeptIntermediate, maintained_by
 from dovetail.plan.live_query import LiveQuery
 from dovetail.query.stream import Stream
 from dovetail.stats.catalog import StatsCatalog

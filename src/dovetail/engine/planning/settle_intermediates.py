@@ -11,7 +11,9 @@ from dataclasses import replace
 
 from dovetail.engine.control.coverage import StoreHistory, complete_from, kept_since, not_inside_a_bucket
 from dovetail.engine.state import EngineState
-from dovetail.optimizer.passes.materialize import KeptIntermediate, Part, Use, fold, maintaining_query
+from dovetail.optimizer.intermediates.collapse import StandIn, collapse
+from dovetail.optimizer.intermediates.kept import KeptIntermediate, Use
+from dovetail.optimizer.intermediates.maintaining_query import maintaining_query
 from dovetail.plan.intermediate import Intermediate
 from dovetail.plan.live_query import LiveQuery, store_of
 from dovetail.plan.store_plan import Retention
@@ -53,11 +55,9 @@ def kept_for(
     use: Use, live: LiveQuery, intermediate: Intermediate, streams: Mapping[str, Stream], state: EngineState
 ) -> int:
     """The first batch from which on the store joined all that the user needs of it."""
-    folded = fold(live, [Part(use.aliases, intermediate)], streams)
+    user = collapse(live, [StandIn(use.aliases, intermediate)], streams)
     history = state.histories.get(intermediate.id, StoreHistory())
-    return kept_since(
-        folded, folded.query.relation(folded.folded[0].alias), intermediate.event_time, history, state.batch
-    )
+    return kept_since(user, user.query.relation(user.collapsed[0].alias), intermediate.event_time, history, state.batch)
 
 
 def _settled(

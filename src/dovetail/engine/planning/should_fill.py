@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from dovetail.engine.state import EngineState
+from dovetail.optimizer.intermediates.kept import KeptIntermediate
 from dovetail.optimizer.passes.choose_probe_orders import estimated_rows
-from dovetail.optimizer.passes.materialize import KeptIntermediate
 from dovetail.plan.live_query import LiveQuery
 from dovetail.query.stream import Stream
 from dovetail.stats.catalog import StatsCatalog

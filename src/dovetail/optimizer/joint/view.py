@@ -14,12 +14,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from dovetail.optimizer.decisions import Decisions, intermediates_of
+from dovetail.optimizer.decisions import Decisions
+from dovetail.optimizer.intermediates.candidates import intermediates_of, keepable_subsets
+from dovetail.optimizer.intermediates.kept import KeptIntermediate, maintained_by, member_alias
 from dovetail.optimizer.joint.engine_cost import EngineCost
 from dovetail.optimizer.joint.plan import JointPlan, ProbePath, QueryPaths, Step
 from dovetail.optimizer.joint.problem import Attribute, Predicate, Problem, QueryGraph, SubJoin
 from dovetail.optimizer.passes.choose_probe_orders import reachable_from
-from dovetail.optimizer.passes.materialize import KeptIntermediate, foldable_subsets, maintained_by, member_alias
 from dovetail.optimizer.passes.share_probe_prefixes import Orders
 from dovetail.optimizer.passes.weak_edges import WeakEdge, weak_edges
 from dovetail.optimizer.query_groups.group_edges import EdgeGroups
@@ -61,7 +62,7 @@ def _named(live: LiveQuery, groups: EdgeGroups) -> NamedQuery:
     predicates = {_predicate(equality, names, groups.mark(live, equality)) for equality in live.query.equalities}
     predicates |= {_weak_predicate(edge, names) for edge in weak_edges(live.query)}
     join = SubJoin(tuple(sorted(names.values())), tuple(sorted(predicates)))
-    keepable = frozenset(join.within(names[alias] for alias in aliases) for aliases in foldable_subsets(live))
+    keepable = frozenset(join.within(names[alias] for alias in aliases) for aliases in keepable_subsets(live))
     return NamedQuery(live, QueryGraph(live.id, join, live.may_materialize, keepable), names, groups)
 
 

@@ -21,26 +21,26 @@ def derive_stores(
     queries: tuple[LiveQuery, ...],
     trees: tuple[ProbeTree, ...],
     streams: Mapping[str, Stream],
-    folds_by_store: Mapping[str, IntermediateFolds] | None = None,
+    users_by_store: Mapping[str, IntermediateUsers] | None = None,
 ) -> tuple[StorePlan, ...]:
     event_times = {name: stream.event_time for name, stream in streams.items()}
     uses: dict[str, list[tuple[LiveQuery, Relation]]] = {}
     for live in queries:
         for relation in live.query.relations:
             uses.setdefault(store_of(relation), []).append((live, relation))
-    for store, kept in (folds_by_store or {}).items():
+    for store, kept in (users_by_store or {}).items():
         event_times[store] = kept.intermediate.event_time
-        uses[store] = [(folded, folded.query.relation(folded.folded[0].alias)) for folded in kept.folds]
+        uses[store] = [(user, user.query.relation(user.collapsed[0].alias)) for user in kept.users]
     indexes = _indexes_by_store(trees)
     return tuple(_derive_store(store, uses[store], indexes.get(store, set()), event_times) for store in sorted(uses))
 
 
 @dataclass(frozen=True)
-class IntermediateFolds:
-    """A join that is kept, and its users with its members (and no others) folded into one relation."""
+class IntermediateUsers:
+    """A join that is kept, and its users with its members (and no others) collapsed into one relation."""
 
     intermediate: Intermediate
-    folds: tuple[LiveQuery, ...]
+    users: tuple[LiveQuery, ...]
 
 
 def _derive_store(

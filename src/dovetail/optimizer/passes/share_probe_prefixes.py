@@ -38,15 +38,15 @@ class _Trie:
 Orders = Mapping[tuple[str, str], tuple[str, ...]]
 """By query and start alias: the aliases in the order they are joined, the start first."""
 
-Folds = Mapping[tuple[str, str], LiveQuery]
+Forms = Mapping[tuple[str, str], LiveQuery]
 """By query and start alias: the form of the query that probes an intermediate, where one does."""
 
 
 def share_probe_prefixes(
-    queries: tuple[LiveQuery, ...], stats: StatsCatalog, folds: Folds | None = None, orders: Orders | None = None
+    queries: tuple[LiveQuery, ...], stats: StatsCatalog, forms: Forms | None = None, orders: Orders | None = None
 ) -> tuple[ProbeTree, ...]:
     """One tree per store whose new rows start a probe; `orders` say how, where somebody decided."""
-    roots, _ = _grow(queries, stats, folds or {}, orders or {})
+    roots, _ = _grow(queries, stats, forms or {}, orders or {})
     return tuple(
         ProbeTree(
             store,
@@ -59,10 +59,10 @@ def share_probe_prefixes(
 
 
 def taken_orders(
-    queries: tuple[LiveQuery, ...], stats: StatsCatalog, folds: Folds | None = None, orders: Orders | None = None
+    queries: tuple[LiveQuery, ...], stats: StatsCatalog, forms: Forms | None = None, orders: Orders | None = None
 ) -> Orders:
     """The orders by which the trees for the same arguments grow: where nobody decided, the greedy ones."""
-    return _grow(queries, stats, folds or {}, orders or {})[1]
+    return _grow(queries, stats, forms or {}, orders or {})[1]
 
 
 def greedy_orders(queries: tuple[LiveQuery, ...], stats: StatsCatalog) -> Orders:
@@ -71,7 +71,7 @@ def greedy_orders(queries: tuple[LiveQuery, ...], stats: StatsCatalog) -> Orders
 
 
 def _grow(
-    queries: tuple[LiveQuery, ...], stats: StatsCatalog, folds: Folds, orders: Orders
+    queries: tuple[LiveQuery, ...], stats: StatsCatalog, forms: Forms, orders: Orders
 ) -> tuple[dict[str, _Trie], Orders]:
     roots: dict[str, _Trie] = {}
     taken = {}
@@ -79,7 +79,7 @@ def _grow(
         for start, relation in enumerate(live.query.relations):
             root = roots.setdefault(store_of(relation), _Trie())
             key = (live.id, relation.alias)
-            form = folds.get(key, live)
+            form = forms.get(key, live)
             order = _in_form(orders.get(key), form) or _greedy_order(root, form, relation.alias, stats)
             taken[key] = order
             _insert(root, form, order, start)
@@ -90,12 +90,12 @@ def _in_form(order: tuple[str, ...] | None, form: LiveQuery) -> tuple[str, ...] 
     """The order with each intermediate in place of its members; None if they do not follow one another."""
     if order is None:
         return None
-    folded_by_member = {member: folded.alias for folded in form.folded for member in folded.members}
-    folded_order: list[str] = []
-    for alias in (folded_by_member.get(alias, alias) for alias in order):
-        if folded_order[-1:] != [alias]:
-            folded_order.append(alias)
-    return tuple(folded_order) if len(set(folded_order)) == len(folded_order) else None
+    kept_by_member = {member: kept.alias for kept in form.collapsed for member in kept.members}
+    form_order: list[str] = []
+    for alias in (kept_by_member.get(alias, alias) for alias in order):
+        if form_order[-1:] != [alias]:
+            form_order.append(alias)
+    return tuple(form_order) if len(set(form_order)) == len(form_order) else None
 
 
 def _greedy_order(root: _Trie, live: LiveQuery, start: str, stats: StatsCatalog) -> tuple[str, ...]:

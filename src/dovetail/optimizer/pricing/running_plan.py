@@ -13,10 +13,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from dovetail.optimizer.decisions import Decisions
+from dovetail.optimizer.intermediates.kept import KeptIntermediate, Use, maintained_by, member_alias
 from dovetail.optimizer.joint.plan import Intermediate, JointPlan, ProbePath, QueryPaths, Step
 from dovetail.optimizer.joint.problem import SubJoin
 from dovetail.optimizer.joint.view import JointView, NamedQuery
-from dovetail.optimizer.passes.materialize import KeptIntermediate, Use, maintained_by, member_alias
 from dovetail.optimizer.passes.share_probe_prefixes import Orders
 from dovetail.optimizer.pipeline import running_forms
 from dovetail.plan.live_query import LiveQuery
@@ -45,7 +45,7 @@ def running_plan(view: JointView, decisions: Decisions, streams: Mapping[str, St
         paths = []
         for number, relation in enumerate(named.live.query.relations):
             key = (named.live.id, relation.alias)
-            path = _path(named, _targets(named, forms.folds.get(key, named.live), orders[key]))
+            path = _path(named, _targets(named, forms.collapsed.get(key, named.live), orders[key]))
             path_by_taker[named.live.id, number] = path
             paths.append(path)
         queries.append(QueryPaths(named.live.id, tuple(paths)))
@@ -80,7 +80,7 @@ def _upkeep(
 
 def _targets(named: NamedQuery, form: LiveQuery, order: Iterable[str]) -> list[SubJoin]:
     """The stores that a path visits, its start first."""
-    members_by_alias = {folded.alias: folded.members for folded in form.folded}
+    members_by_alias = {kept.alias: kept.members for kept in form.collapsed}
     return [
         named.graph.join.within(named.relation_by_alias[member] for member in members_by_alias.get(alias, (alias,)))
         for alias in order

@@ -5,18 +5,11 @@ from dataclasses import replace
 import pytest
 
 from dovetail.frontend.compile_sql import compile_sql
-from dovetail.optimizer.decisions import Decisions, intermediates_of
-from dovetail.optimizer.passes.materialize import (
-    KeptIntermediate,
-    Part,
-    Use,
-    fold,
-    foldable_subsets,
-    folded_alias,
-    intermediate_of,
-    maintaining_query,
-    starts_of,
-)
+from dovetail.optimizer.decisions import Decisions
+from dovetail.optimizer.intermediates.candidates import intermediate_of, intermediates_of, keepable_subsets, starts_of
+from dovetail.optimizer.intermediates.collapse import StandIn, collapse, collapsed_alias
+from dovetail.optimizer.intermediates.kept import KeptIntermediate, Use
+from dovetail.optimizer.intermediates.maintaining_query import maintaining_query
 from dovetail.optimizer.pipeline import plan_queries
 from dovetail.plan.intermediate import Intermediate
 from dovetail.plan.live_query import LiveQuery
@@ -27,7 +20,7 @@ from dovetail.query.types import BIGINT, TIMESTAMP
 
 COLUMNS = (("x", BIGINT), ("y", BIGINT), ("v", BIGINT), ("ts", TIMESTAMP))
 STREAMS = {name: Stream(name, COLUMNS, "ts") for name in "abcde"}
-FOLDED = folded_alias(0)
+KEPT = collapsed_alias(0)
 CHAIN = "SELECT a.v, c.v FROM a JOIN b ON a.x = b.x JOIN c ON b.y = c.y"
 
 
@@ -35,8 +28,8 @@ def live(sql: str, name: str = "q") -> LiveQuery:
     return LiveQuery(name, name, compile_sql(sql, STREAMS, timezone="UTC"))
 
 
-def test_connected_relations_of_different_streams_fold() -> None:
-    assert foldable_subsets(live(CHAIN)) == [("a", "b"), ("b", "c")]
+def test_connected_relations_of_different_streams_can_be_kept() -> None:
+    assert keepable_subsets(live(CHAIN)) == [("a", "b"), ("b", "c")]
 
 
 @pytest.mark.parametrize(
@@ -47,10 +40,10 @@ def test_connected_relations_of_different_streams_fold() -> None:
     ],
     ids=["a self-join", "computed keys"],
 )
-def test_what_has_no_plain_columns_of_two_streams_does_not_fold(sql: str) -> None:
-    folded = foldable_subsets(live(sql))
-    assert ("r", "s") not in folded
-    assert ("a", "b") not in folded
+def test_what_has_no_plain_columns_of_two_streams_cannot_be_kept(sql: str) -> None:
+    keepable = keepable_subsets(live(sql))
+    assert ("r", "s") not in keepable
+    assert ("a", "b") not in keepable
 
 
 def test_only_starts_that_rank_above_all_members_may_probe() -> None:
@@ -68,22 +61,22 @@ def test_a_kept_join_is_named_by_content() -> None:
     assert intermediate_of(other, ("r", "s"), STREAMS) == intermediate_of(live(CHAIN), ("a", "b"), STREAMS)
 
 
-def test_a_folded_query_asks_of_stored_rows_what_the_query_asked_of_members() -> None:
+def test_a_collapsed_query_asks_of_stored_rows_what_the_query_asked_of_members() -> None:
     chain = live(
         f"{CHAIN} AND c.ts BETWEEN b.ts AND b.ts + INTERVAL 2 SECONDS "
         "WHERE a.v > 3 AND a.v < b.v AND a.v + c.v > 7 AND b.ts >= a.ts"
     )
     kept = intermediate_of(chain, ("a", "b"), STREAMS)
-    folded = fold(chain, [Part(("a", "b"), kept)], STREAMS).query
-    assert [relation.alias for relation in folded.relations] == ["c", FOLDED]
-    selection = str(folded.relation(FOLDED).selection)
+    collapsed = collapse(chain, [StandIn(("a", "b"), kept)], STREAMS).query
+    assert [relation.alias for relation in collapsed.relations] == ["c", KEPT]
+    selection = str(collapsed.relation(KEPT).selection)
     assert "kept 0.0.v" in selection
     assert "kept 0.1.v" in selection
-    assert [str(equality.side_of(FOLDED)) for equality in folded.equalities] == ["kept 0.1.y"]
-    residuals = " ".join(map(str, folded.residuals))
+    assert [str(equality.side_of(KEPT)) for equality in collapsed.equalities] == ["kept 0.1.y"]
+    residuals = " ".join(map(str, collapsed.residuals))
     assert "kept 0.0.v" in residuals, "a condition with c stays outside"
     assert "kept 0.1.ts" in residuals, "b's time is not that of the stored row, so its bounds are tested"
-    assert [str(column.expression) for column in folded.output] == ["kept 0.0.v", "c.v"]
+    assert [str(column.expression) for column in collapsed.output] == ["kept 0.0.v", "c.v"]
 
 
 def test_a_query_asks_for_the_bounds_that_a_looser_intermediate_does_not_keep() -> None:
@@ -94,21 +87,21 @@ def test_a_query_asks_for_the_bounds_that_a_looser_intermediate_does_not_keep() 
     kept, *others = intermediates_of([(tight, ("a", "b"), ("c",)), (loose, ("a", "b"), ("c",))], STREAMS)
     assert not others, "one store serves both"
     assert kept.intermediate == intermediate_of(loose, ("a", "b"), STREAMS)
-    part = Part(("a", "b"), kept.intermediate)
-    assert "2000000" in str(fold(tight, [part], STREAMS).query.relation(FOLDED).selection)
-    assert fold(loose, [part], STREAMS).query.relation(FOLDED).selection == TRUE
+    stand_in = StandIn(("a", "b"), kept.intermediate)
+    assert "2000000" in str(collapse(tight, [stand_in], STREAMS).query.relation(KEPT).selection)
+    assert collapse(loose, [stand_in], STREAMS).query.relation(KEPT).selection == TRUE
 
 
-def test_two_parts_of_a_query_fold_at_once() -> None:
+def test_two_joins_of_a_query_collapse_at_once() -> None:
     chain = live(
         "SELECT a.v, e.v FROM a JOIN b ON a.x = b.x JOIN c ON b.y = c.y JOIN d ON c.x = d.x JOIN e ON d.y = e.y "
         "AND c.ts BETWEEN b.ts AND b.ts + INTERVAL 2 SECONDS"
     )
-    parts = [Part(aliases, intermediate_of(chain, aliases, STREAMS)) for aliases in (("a", "b"), ("c", "d"))]
-    folded = fold(chain, parts, STREAMS).query
-    assert [relation.alias for relation in folded.relations] == ["e", "kept 0", "kept 1"]
-    assert [sorted(equality.aliases) for equality in folded.equalities] == [["kept 0", "kept 1"], ["e", "kept 1"]]
-    assert "kept 0.1.ts" in " ".join(map(str, folded.residuals)), "b's time is not that of the stored row"
+    stand_ins = [StandIn(aliases, intermediate_of(chain, aliases, STREAMS)) for aliases in (("a", "b"), ("c", "d"))]
+    collapsed = collapse(chain, stand_ins, STREAMS).query
+    assert [relation.alias for relation in collapsed.relations] == ["e", "kept 0", "kept 1"]
+    assert [sorted(equality.aliases) for equality in collapsed.equalities] == [["kept 0", "kept 1"], ["e", "kept 1"]]
+    assert "kept 0.1.ts" in " ".join(map(str, collapsed.residuals)), "b's time is not that of the stored row"
 
 
 def test_the_plan_s_order_of_ranks_says_who_may_probe() -> None:
