@@ -111,7 +111,7 @@ def test_figure_3_order_over_an_unknown_attribute_is_broadcast() -> None:
 
 
 def is_allowed(model: IlpModel, values: list[float]) -> bool:
-    lp = model._as_lp()
+    lp = model.program._as_lp()
     sums = np.add.reduceat(
         np.asarray(lp.a_matrix_.value_) * np.take(values, lp.a_matrix_.index_), lp.a_matrix_.start_[:-1]
     )
