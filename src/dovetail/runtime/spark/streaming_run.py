@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import AbstractContextManager
 
 from py4j.protocol import Py4JError
@@ -80,16 +80,18 @@ class StreamingRun:
                 f"the batch under way does not end, {INTERRUPT_PATIENCE_S:.0f} s after it was interrupted",
                 hint="end the process: the batch runs again after the next start",
             ) from None
+        # So that whoever asks after this call hears of the end.
+        wait([self._end], INTERRUPT_PATIENCE_S)
 
     def _await_quiet(self, query: StreamingQuery) -> None:
         """Until the next batch has come to the gate or none is on its way: Spark logs what a stop interrupts before."""
         deadline = time.monotonic() + QUIET_PATIENCE_S
 
-        def wait() -> None:
+        def look() -> None:
             while not self._gate.is_reached and time.monotonic() < deadline and query.status["isTriggerActive"]:
                 time.sleep(LOOK_EVERY_S)
 
-        aside(wait, "dovetail-look").result()
+        aside(look, "dovetail-look").result()
 
 
 def aside(call: Callable[[], object], name: str, *, is_awaited_at_exit: bool = False) -> Future[None]:
