@@ -13,6 +13,7 @@ import pyarrow as pa
 from benchmarks.options import BenchError
 from dovetail.engine.engine import Engine
 from dovetail.engine.options import make_options
+from dovetail.engine.progress.figures import BatchFigures
 from dovetail.kernels.arrow_types import sql_type_of
 from dovetail.optimizer.decisions import Decide
 from dovetail.query.stream import Stream
@@ -56,11 +57,11 @@ def run_locally(
         for tables in batches:
             began = time.perf_counter()
             engine.batches.run(engine.head.batch + 1, lambda task, tables=tables: run_local(task, tables))  # type: ignore[misc]
-            progress = engine.batches.progress or {}
-            planning_s = progress["durationMs"]["plan"] / 1000
-            run.planning_seconds += planning_s
-            run.seconds += time.perf_counter() - began - planning_s
-            _add(run, progress)
+            figures = engine.head.figures
+            assert figures is not None
+            run.planning_seconds += figures.durations.plan_s
+            run.seconds += time.perf_counter() - began - figures.durations.plan_s
+            _add(run, figures)
         record = engine.queries.record(query.id)
         if record.error:
             raise BenchError(f"the query failed: {record.error}")
@@ -70,8 +71,8 @@ def run_locally(
     return run
 
 
-def _add(run: LocalRun, progress: Mapping[str, Any]) -> None:
-    run.rows_shipped += sum(hop["probeRows"] for hop in progress["hops"] if hop["hop"] >= FIRST_SHIPPED)
-    run.rows_probed += sum(hop["probeRows"] for hop in progress["hops"])
-    run.rows_stored = sum(store["numRows"] for store in progress["stores"])
-    run.state_bytes = sum(store["numBytes"] for store in progress["stores"])
+def _add(run: LocalRun, figures: BatchFigures) -> None:
+    run.rows_shipped += sum(step.probe_rows for step in figures.steps if step.hop >= FIRST_SHIPPED)
+    run.rows_probed += sum(step.probe_rows for step in figures.steps)
+    run.rows_stored = sum(store.kept.rows for store in figures.stores)
+    run.state_bytes = sum(store.kept.size_bytes for store in figures.stores)

@@ -169,17 +169,16 @@ def _is_fed(feeder: Feeder, profile: RateProfile) -> bool:
 
 
 def _noted(news: CommitNews, feeder: Feeder) -> dict[str, Any]:
-    progress = news.progress
-    units = progress.get("units", {})
+    figures, scale = news.figures, news.figures.scale
     return {
         "at_s": time.monotonic() - feeder.began_s,
-        "rows": progress["numInputRows"],
-        "batch_s": progress["batchDuration"] / 1e3,
-        "units": len(progress["work"]["partitions"]),
-        "load": units.get("load"),
-        "memory_load": units.get("memoryLoad"),
-        "time_load": units.get("timeLoad"),
-        "moved_rows": units.get("movedRows", 0),
+        "rows": figures.input_rows,
+        "batch_s": figures.durations.total_s,
+        "units": len(figures.units),
+        "load": None if scale is None else scale.load.mean,
+        "memory_load": None if scale is None else scale.load.memory,
+        "time_load": None if scale is None else scale.load.time,
+        "moved_rows": 0 if scale is None else scale.moved_rows,
     }
 
 

@@ -190,9 +190,10 @@ def _run(folder: Path, batches: list[dict[str, pa.Table]], options: Mapping[str,
             engine.batches.run(number, lambda task, tables=tables: run_local(task, tables))  # type: ignore[misc]
             run.seconds += time.perf_counter() - began
             if number >= LEARNING_BATCHES:
-                units = (engine.batches.progress or {})["work"]["partitions"]
-                run.work.append([unit["probedRows"] + unit["pairs"] for unit in units])
-                run.unit_seconds.append([unit["seconds"] for unit in units])
+                assert engine.head.figures is not None
+                units = engine.head.figures.units
+                run.work.append([unit.work for unit in units])
+                run.unit_seconds.append([unit.seconds for unit in units])
         record = engine.queries.record(query.id)
         if record.error:
             raise BenchError(f"the query failed: {record.error}")

@@ -61,7 +61,7 @@ def main(master: str, folder: Path, max_partitions: str, settings: dict[str, str
         while units.count_executors() not in (None, units.units) and time.monotonic() < deadline:
             time.sleep(0.05)
         with (folder / "units").open("a") as lines:
-            lines.write(json.dumps({**news.progress["units"], "nextExecutors": units.count_executors()}) + "\n")
+            lines.write(json.dumps({**news.figures.scale.to_json(), "nextExecutors": units.count_executors()}) + "\n")
 
     session.engine.answers.listen(note)
     session.start(trigger="available_now")

@@ -13,7 +13,7 @@ from random import Random
 
 import pytest
 
-from dovetail.engine.batch.observe_batch import Batch
+from dovetail.engine.observe.finished_batch import FinishedBatch
 from dovetail.engine.planning.elastic_units import ElasticUnits, UnitsNow
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.hop_operator import run_hop
@@ -57,7 +57,9 @@ def watched(seed: int) -> Iterator[Counter[int]]:
     seen: Counter[int] = Counter()
     note_batch = ElasticUnits.note_batch
 
-    def note(units: ElasticUnits, batch: Batch, stats: StatsCatalog, _batch_s: float, *, is_one_task: bool) -> UnitsNow:
+    def note(
+        units: ElasticUnits, batch: FinishedBatch, stats: StatsCatalog, _batch_s: float, *, is_one_task: bool
+    ) -> UnitsNow:
         units.interval_s = rng.choice([None, 1.0])
         now = note_batch(units, batch, stats, rng.uniform(0, 2), is_one_task=is_one_task)
         assert now.moved_rows == 0

@@ -14,8 +14,7 @@ from typing import Any
 
 import pytest
 
-from dovetail.engine import engine
-from dovetail.engine.batch import finish_batch, make_task
+from dovetail.engine.batch import make_task, next_state, settle_batch
 from dovetail.engine.planning.fill import Fill, advance_fills
 from dovetail.plan.probe_tree import ProbeNode
 from dovetail.runtime.hop_operator import _Hop
@@ -52,7 +51,7 @@ def test_cases_fill_and_use_what_they_filled(monkeypatch: pytest.MonkeyPatch) ->
     filled: set[str] = set()
 
     def spy(before: Any, plan: Any, streams: Any, report: Any, written: Any, chunks: Any, *limits: Any) -> Any:
-        state, draft = finish_batch.finish_batch(before, plan, streams, report, written, chunks, *limits)
+        state, draft = next_state.next_state(before, plan, streams, report, written, chunks, *limits)
         filled.intersection_update(before.kept_from)
         seen["chunks"] += sum(chunk.rows > 0 for chunk in chunks)
         targets = [node.step.target for tree in plan.trees for node in tree.walk()]
@@ -62,7 +61,7 @@ def test_cases_fill_and_use_what_they_filled(monkeypatch: pytest.MonkeyPatch) ->
         filled.update(finished)
         return state, draft
 
-    monkeypatch.setattr(engine, "finish_batch", spy)
+    monkeypatch.setattr(settle_batch, "next_state", spy)
     for seed in range(12):
         filled.clear()
         check_seeds([seed], random_chain_case)
@@ -121,7 +120,7 @@ def _starts_over(whole: Callable[..., Any]) -> Callable[..., Any]:
     [
         (_Hop, "probe_fills", _first_part_is_skipped),
         (ProbeOperator, "_visible", _sees_the_first_batch),
-        (finish_batch, "advance_fills", _is_ready_a_bucket_early),
+        (next_state, "advance_fills", _is_ready_a_bucket_early),
         (make_task, "choose_merges", _merges_do_not_care),
         (Fill, "remaining", _starts_over),
     ],

@@ -56,7 +56,7 @@ def test_changing_partitions_change_no_answer(spark: SparkSession, tmp_path: Pat
         streams.add_batch(batch)
     handles = {query.name: session.create_query(query.sql, name=query.name) for query in case.queries}
     counts: set[int] = set()
-    session.engine.answers.listen(lambda news: counts.add(news.progress["units"]["nextPartitions"]))
+    session.engine.answers.listen(lambda news: counts.add(news.figures.scale.next_partitions))
     session.start(trigger="available_now")
     session.await_termination(timeout=PATIENCE_S)
     answers = {name: answers_of_table(handle.results().toArrow()) for name, handle in handles.items()}

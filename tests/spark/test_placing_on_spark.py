@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dovetail import Session
+from dovetail.engine.progress.print_progress import print_progress
 from tests.support.spark_runs import FIRST_FILE_AT
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def test_rows_travel_less_once_a_placement_is_proven(spark: SparkSession, tmp_pa
         spark.read.schema(schema).parquet(folder).createOrReplaceTempView(stream)
     handles = {name: session.create_query(sql, name=name) for name, sql in QUERIES.items()}
     seen: list[dict[str, Any]] = []
-    session.engine.answers.listen(lambda news: seen.append(dict(news.progress)))
+    session.engine.answers.listen(lambda news: seen.append(print_progress(news.figures)))
     session.start(trigger="available_now")
     session.await_termination(timeout=PATIENCE_S)
     answers = {name: sorted(row[0] for row in handle.results().collect()) for name, handle in handles.items()}

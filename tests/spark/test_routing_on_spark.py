@@ -10,6 +10,7 @@ import pytest
 
 from dovetail import Session
 from dovetail.engine.planning.planner import Planner
+from dovetail.engine.progress.print_progress import print_progress
 from dovetail.optimizer.passes.choose_routing import ChosenRouting
 from dovetail.plan.placement import Placements
 from dovetail.plan.shared_plan import SharedPlan
@@ -52,7 +53,7 @@ def check(spark: SparkSession, case: EngineCase, folder: Path, **options: object
         streams.add_batch(batch)
     handles = {query.name: session.create_query(query.sql, name=query.name) for query in case.queries}
     seen: list[dict[str, Any]] = []
-    session.engine.answers.listen(lambda news: seen.append(news.progress))
+    session.engine.answers.listen(lambda news: seen.append(print_progress(news.figures)))
     session.start(trigger="available_now")
     session.await_termination(timeout=PATIENCE_S)
     answers = {name: answers_of_table(handle.results().toArrow()) for name, handle in handles.items()}

@@ -15,6 +15,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable
 
+from dovetail.engine.progress.figures import BatchFigures
 from dovetail.engine.state import EngineState
 from dovetail.stats.catalog import StatsCatalog
 from dovetail.store.bucket_file import BucketMeta
@@ -27,6 +28,7 @@ class Head:
         self.lock = threading.RLock()
         self._moved = threading.Condition(self.lock)
         self._state = state
+        self._figures: BatchFigures | None = None
         self._given = given or StatsCatalog()
 
     @property
@@ -44,13 +46,19 @@ class Head:
         state = self._state
         return self._given.with_observed(state.observed, _row_bytes_by_store(state.buckets))
 
+    @property
+    def figures(self) -> BatchFigures | None:
+        """What happened in the last batch; None before the first one of this process."""
+        return self._figures
+
     def move(self, state: EngineState) -> None:
-        """The state is committed. Whoever waits for it is woken by `announce`, once it is all written down."""
+        """The state is committed. Whoever waits for it is woken by `announce`, once its figures are taken."""
         with self.lock:
             self._state = state
 
-    def announce(self) -> None:
+    def announce(self, figures: BatchFigures) -> None:
         with self.lock:
+            self._figures = figures
             self._moved.notify_all()
 
     def wait_for(self, is_there: Callable[[], bool], timeout_s: float | None = None) -> bool:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from prometheus_client import CollectorRegistry, Gauge, Histogram, generate_latest
 from prometheus_client import Counter as PrometheusCounter
@@ -17,6 +16,7 @@ from prometheus_client.registry import Collector
 from dovetail.engine.control.registry import QueryState
 from dovetail.engine.delivery.commit_news import CommitNews
 from dovetail.engine.engine import Engine
+from dovetail.engine.progress.figures import BatchFigures
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _REQUEST_SECONDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
@@ -55,13 +55,13 @@ class Metrics:
 
     def count_batch(self, news: CommitNews) -> None:
         """As a listener of the engine."""
-        progress = news.progress
+        figures = news.figures
         self._batches.inc()
-        self._batch_seconds.observe(progress["batchDuration"] / 1e3)
-        for stream in progress["streams"]:
-            self._input_rows.labels(stream["name"]).inc(stream["numInputRows"])
-            self._late_rows.labels(stream["name"]).inc(stream["lateRows"])
-        self._output_rows.inc(sum(query["numOutputRows"] for query in progress["queries"]))
+        self._batch_seconds.observe(figures.durations.total_s)
+        for stream in figures.streams:
+            self._input_rows.labels(stream.name).inc(stream.input_rows)
+            self._late_rows.labels(stream.name).inc(stream.late_rows)
+        self._output_rows.inc(sum(query.output_rows for query in figures.queries))
 
     def text(self) -> bytes:
         return generate_latest(self._registry)
@@ -85,41 +85,48 @@ class _SessionCollector(Collector):
                 queries.add_metric((state.value,), states[state])
         yield queries
         yield GaugeMetricFamily("dovetail_committed_batch", "The last batch.", value=self._engine.head.batch)
-        progress = self._engine.batches.progress
-        if progress is not None:
-            yield from _store_gauges(progress)
-            yield from _unit_gauges(progress)
+        figures = self._engine.head.figures
+        if figures is not None:
+            yield from _store_gauges(figures)
+            yield from _unit_gauges(figures)
+            yield GaugeMetricFamily(
+                "dovetail_failures_after_commit",
+                "What failed beside committed batches since the start.",
+                value=figures.failures.count,
+            )
 
 
-def _store_gauges(progress: Mapping[str, Any]) -> Iterator[GaugeMetricFamily]:
-    streams = {stream["name"] for stream in progress["streams"]}
-    for name, key, text in (
-        ("dovetail_store_rows", "numRows", "Rows kept, by kind of store."),
-        ("dovetail_store_bytes", "numBytes", "Bytes kept, by kind of store."),
-    ):
-        total: Counter[str] = Counter()
-        for store in progress["stores"]:
-            total["stream" if store["name"] in streams else "derived"] += store[key]
-        gauge = GaugeMetricFamily(name, text, labels=("kind",))
-        for kind, value in sorted(total.items()):
-            gauge.add_metric((kind,), value)
-        yield gauge
+def _store_gauges(figures: BatchFigures) -> Iterator[GaugeMetricFamily]:
+    streams = {stream.name for stream in figures.streams}
+    rows: Counter[str] = Counter()
+    size: Counter[str] = Counter()
+    for store in figures.stores:
+        kind = "stream" if store.name in streams else "derived"
+        rows[kind] += store.kept.rows
+        size[kind] += store.kept.size_bytes
+    yield _by_kind("dovetail_store_rows", "Rows kept, by kind of store.", rows)
+    yield _by_kind("dovetail_store_bytes", "Bytes kept, by kind of store.", size)
 
 
-def _unit_gauges(progress: Mapping[str, Any]) -> Iterator[GaugeMetricFamily]:
+def _unit_gauges(figures: BatchFigures) -> Iterator[GaugeMetricFamily]:
     """Partitions always; their load and executors where their number follows it."""
-    count = len(progress["work"]["partitions"])
+    count = len(figures.units)
     yield GaugeMetricFamily("dovetail_partitions", "Partitions that the last batch ran with.", value=count)
-    units = progress.get("units")
-    if units is None:
+    scale = figures.scale
+    if scale is None:
         return
-    load = GaugeMetricFamily("dovetail_unit_load", "Load of a partition; 1 is full.", labels=("kind",))
-    for kind, key in (("memory", "memoryLoad"), ("time", "timeLoad"), ("hottest", "hottestLoad")):
-        if units[key] is not None:
-            load.add_metric((kind,), units[key])
-    yield load
+    loads = {"memory": scale.load.memory, "time": scale.load.time, "hottest": scale.load.hottest}
+    known = {kind: load for kind, load in loads.items() if load is not None}
+    yield _by_kind("dovetail_unit_load", "Load of a partition; 1 is full.", known)
     yield GaugeMetricFamily(
-        "dovetail_partition_changes", "Changes of the number of partitions since the start.", value=units["changes"]
+        "dovetail_partition_changes", "Changes of the number of partitions since the start.", value=scale.changes
     )
-    if units["executors"] is not None:
-        yield GaugeMetricFamily("dovetail_executors", "Executors of the Spark application.", value=units["executors"])
+    if scale.executors is not None:
+        yield GaugeMetricFamily("dovetail_executors", "Executors of the Spark application.", value=scale.executors)
+
+
+def _by_kind(name: str, text: str, values: Mapping[str, float]) -> GaugeMetricFamily:
+    gauge = GaugeMetricFamily(name, text, labels=("kind",))
+    for kind, value in sorted(values.items()):
+        gauge.add_metric((kind,), value)
+    return gauge

@@ -18,8 +18,8 @@ CRASH_STEPS = (
 )
 
 
-class SimulatedCrash(Exception):
-    """The process would be gone here."""
+class SimulatedCrash(BaseException):
+    """The process would be gone here: no `except Exception` may go on as if it were not."""
 
 
 @dataclass

@@ -15,6 +15,7 @@ from dovetail.engine.delivery.deliveries import Deliveries
 from dovetail.engine.delivery.delivery import Backoff, Delivery
 from dovetail.engine.delivery.marks import DeliveryMarks
 from dovetail.runtime.result_batch import ResultBatch, answers_table
+from dovetail.testing.faults import SimulatedCrash
 from dovetail.testing.local_session import LocalSession
 
 if TYPE_CHECKING:
@@ -272,7 +273,7 @@ def test_nothing_is_delivered_that_is_not_committed(setting: Setting) -> None:
     setting.push(session, 0)
     assert delivery_of(deliveries, query.id).await_delivered(PATIENCE_S)
     session._faults.crash_at = "before_manifest"
-    with pytest.raises(Exception, match="before_manifest"):
+    with pytest.raises(SimulatedCrash, match="before_manifest"):
         setting.push(session, 1)
     assert delivery_of(deliveries, query.id).await_delivered(PATIENCE_S)
     assert setting.sinks.rows["one"] == [row(query.id, 0)]

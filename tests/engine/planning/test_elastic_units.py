@@ -16,8 +16,8 @@ import pyarrow as pa
 import pytest
 
 from dovetail.core.errors import SessionError
-from dovetail.engine.batch.observe_batch import Batch
 from dovetail.engine.explain.explain import explain_plan
+from dovetail.engine.observe.finished_batch import FinishedBatch
 from dovetail.engine.options import make_options
 from dovetail.engine.planning import measure_units
 from dovetail.engine.planning.measure_units import rewritten_rows, time_load
@@ -158,9 +158,9 @@ def test_hot_key_groups_are_placed_anew_and_no_partition_added(tmp_path: Path, p
 
 def test_rows_that_a_change_rewrites_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The figure is no constant: without knowing which merges are usual, it counts all of them."""
-    seen: list[tuple[Batch, SharedPlan]] = []
+    seen: list[tuple[FinishedBatch, SharedPlan]] = []
 
-    def noted(batch: Batch, usual: SharedPlan, fanout: int) -> int:
+    def noted(batch: FinishedBatch, usual: SharedPlan, fanout: int) -> int:
         seen.append((batch, usual))
         return rewritten_rows(batch, usual, fanout)
 

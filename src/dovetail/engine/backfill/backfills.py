@@ -168,8 +168,8 @@ class Backfills:
     @property
     def batch_seconds(self) -> float:
         """How long the session's last batch ran."""
-        progress = self._engine.batches.progress
-        return 0.0 if progress is None else float(progress["batchDuration"]) / 1e3
+        figures = self._engine.head.figures
+        return 0.0 if figures is None else figures.durations.total_s
 
     def step(self, max_batches: int) -> int:
         """Run up to `max_batches` old batches of one backfill as one; how many these were. Frees those that ended."""

@@ -2,38 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from dovetail.engine.admission.query_limits import batch_limits
 from dovetail.engine.batch.choose_merges import choose_merges
-from dovetail.engine.batch.progress import was_small
 from dovetail.engine.options import EngineOptions
 from dovetail.engine.planning.fill import choose_chunks
-from dovetail.engine.planning.planner import Planned
-from dovetail.engine.state import EngineState
+from dovetail.engine.planning.plans import BatchPlan
+from dovetail.engine.progress.figures import BatchFigures
 from dovetail.plan.sampled_join import SampledJoin
-from dovetail.query.stream import Stream
 from dovetail.runtime.batch_task import BatchTask
 
 JOINS_SAMPLED_A_BATCH = 4
+SMALL_WORK_S = 0.7
+"""Of all hops together. Stages cost a tenth of a second each; two cores save half of the work."""
 
 
 def make_task(
     root: Path,
     options: EngineOptions,
-    before: EngineState,
-    planned: Planned,
-    streams: Mapping[str, Stream],
+    batch_plan: BatchPlan,
     sampled_joins: tuple[SampledJoin, ...],
     fill_rows: int,
-    last_progress: Mapping[str, Any] | None,
+    last: BatchFigures | None,
 ) -> BatchTask:
-    """For the batch that `before` is the state of; `last_progress` is that of the batch before it, if it ran here.
-
-    Of `sampled_joins` each has its turn, `fill_rows` is how many rows fills may go on by.
+    """Of `sampled_joins` each has its turn, `fill_rows` is how many rows fills may go on by; `last` are the figures of
+    the batch before, if it ran here.
     """
+    before, planned, streams = batch_plan.before, batch_plan.planned, batch_plan.streams
     plan = planned.plan
     return BatchTask(
         root=str(root),
@@ -46,7 +42,7 @@ def make_task(
         timezone=options.timezone,
         max_pairs=options.max_pairs,
         piece_bytes=options.piece_bytes,
-        is_small=last_progress is not None and was_small(last_progress, options.small_batch_rows),
+        is_small=last is not None and _was_small(last, options.small_batch_rows),
         sampled_joins=_in_turn(sampled_joins, before.batch),
         fill_chunks=choose_chunks(before.fills, before.kept_from, before.buckets, fill_rows),
         decided_before_us=tuple(before.decided_us_by_stream.items()),
@@ -54,6 +50,13 @@ def make_task(
         closed_us=tuple(before.closed_us_by_group.items()),
         samples_key_groups=options.places_by_samples,
     )
+
+
+def _was_small(figures: BatchFigures, most_rows: int) -> bool:
+    """Whether one task would have been done with the batch before several had shared it among them: few rows, and
+    little work. With hundreds of queries a few rows are much work.
+    """
+    return figures.input_rows < most_rows and figures.hop_s < SMALL_WORK_S
 
 
 def _in_turn(joins: tuple[SampledJoin, ...], batch: int) -> tuple[SampledJoin, ...]:

@@ -8,7 +8,7 @@ No shape has one kind of work alone, since the operators do not; together they t
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -224,7 +224,7 @@ class PreparedShape:
         streams = tuple(STREAMS[name] for name in sorted(STREAMS))
         return BatchTask(str(self._root), self._next_batch, self.plan, streams, self._buckets, (), (), "UTC")
 
-    def _count(self, report: TaskReport, written: list[BucketMeta]) -> WorkCount:
+    def _count(self, report: TaskReport, written: Sequence[BucketMeta]) -> WorkCount:
         nodes = {node.id: node for tree in self.plan.trees for node in tree.walk()}
         buckets_by_node = {node.id: self._bucket_count(node, written) for node in nodes.values()}
         of_intermediates = [meta for meta in written if meta.store not in STREAMS]
@@ -244,7 +244,7 @@ class PreparedShape:
             task=self.plan.hop_count,
         )
 
-    def _bucket_count(self, node: ProbeNode, written: list[BucketMeta]) -> int:
+    def _bucket_count(self, node: ProbeNode, written: Sequence[BucketMeta]) -> int:
         visible = [*self._buckets, *(written if node.step.visibility is Visibility.UP_TO_NOW else [])]
         return sum(meta.store == node.step.target for meta in visible)
 

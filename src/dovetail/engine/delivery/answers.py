@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from dovetail.engine.delivery.commit_news import CommitNews, Listener, Listeners
+from dovetail.engine.delivery.commit_news import Listener, Listeners
 from dovetail.engine.delivery.result_index import ResultIndex
 from dovetail.engine.head import Head
 from dovetail.store.manifest import ResultFile
@@ -42,5 +42,6 @@ class Answers:
         with self._head.lock:
             self._results.add(batch, results)
 
-    def tell(self, news: CommitNews) -> None:
-        self._listeners.tell(news)
+    @property
+    def listeners(self) -> tuple[Listener, ...]:
+        return self._listeners.now

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
+from dovetail.engine.progress.figures import BatchFigures
 from dovetail.store.manifest import ResultFile
 
 
 @dataclass(frozen=True)
 class CommitNews:
-    """Batch `batch` is committed: its progress, and the files of its answers."""
+    """Batch `batch` is committed: its figures, and the files of its answers."""
 
     batch: int
-    progress: Mapping[str, Any]
+    figures: BatchFigures
     results: tuple[ResultFile, ...]
 
 
 Listener = Callable[[CommitNews], None]
-"""Called in the batch's own thread: it must be quick, and the next batch waits for it."""
-_log = logging.getLogger("dovetail")
+"""Called in the batch's own thread: it must be quick, for the next batch waits for it. If it fails, that is counted."""
 
 
 class Listeners:
@@ -43,11 +41,7 @@ class Listeners:
 
         return end
 
-    def tell(self, news: CommitNews) -> None:
+    @property
+    def now(self) -> tuple[Listener, ...]:
         with self._lock:
-            listeners = tuple(self._listeners)
-        for listener in listeners:
-            try:
-                listener(news)
-            except Exception:  # noqa: BLE001 - the batch is committed, whatever they do
-                _log.exception("a listener failed on batch %d", news.batch)
+            return tuple(self._listeners)

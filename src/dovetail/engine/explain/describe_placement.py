@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dovetail.engine.explain.records import PlacementExplained
 from dovetail.engine.planning.key_group_placer import KeyGroupPlacer
 
@@ -26,22 +24,3 @@ def describe_placement(placer: KeyGroupPlacer, shipped_rows: int | None) -> Plac
         expected_gain=None if proving is None else proving[1],
         overlaps=placer.overlaps,
     )
-
-
-def placement_entry(placer: KeyGroupPlacer, shipped_rows: int) -> dict[str, Any]:
-    """For the progress of a batch that shipped so many rows."""
-    told = describe_placement(placer, shipped_rows)
-    proving = {"batches": told.proven_batches, "of": told.needed_batches, "gain": told.expected_gain}
-    return {
-        "objectiveMs": told.objective_ms,
-        "leastMs": told.least_ms,
-        "expectedShippedRows": told.expected_shipped_rows,
-        "shippedRows": told.shipped_rows,
-        "imbalance": told.imbalance,
-        "placedInBatch": told.placed_in_batch,
-        "because": told.because,
-        "timesSought": told.times_sought,
-        "timesTaken": told.times_taken,
-        "proving": None if told.proven_batches is None else proving,
-        "overlaps": list(told.overlaps),
-    }

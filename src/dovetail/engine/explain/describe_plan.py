@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from dovetail.engine.batch.observe_batch import edge_of_step
 from dovetail.engine.engine import Engine
 from dovetail.engine.explain.describe_placement import describe_placement
 from dovetail.engine.explain.names_of_takers import NamesOfTakers
@@ -32,6 +31,7 @@ from dovetail.engine.explain.records import (
     StepExplained,
     StoreExplained,
 )
+from dovetail.engine.observe.step_tallies import edge_of_step
 from dovetail.engine.planning.plan_history import PlanChange
 from dovetail.engine.planning.planner import Planned
 from dovetail.engine.planning.settle_intermediates import kept_for
@@ -96,10 +96,10 @@ class PlanDescriber:
         return {maintained_by(intermediate): intermediate.id for intermediate in kept}
 
     def _placement(self) -> PlacementExplained | None:
-        placer, progress = self.engine.plans.placer, self.engine.batches.progress
+        placer, figures = self.engine.plans.placer, self.engine.head.figures
         if placer is None:
             return None
-        return describe_placement(placer, None if progress is None else progress["shipped"]["rows"])
+        return describe_placement(placer, None if figures is None else figures.shipped.rows)
 
     def whole(self) -> PlanExplained:
         plan = self.plan

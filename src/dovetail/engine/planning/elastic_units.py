@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dovetail.engine.batch.observe_batch import Batch
+from dovetail.engine.observe.finished_batch import FinishedBatch
 from dovetail.engine.options import EngineOptions
 from dovetail.engine.planning.measure_units import measured_load, rewritten_rows
 from dovetail.engine.planning.scale_units import Scaling, UnitLoad, Wish, begin_scaling, next_scaling
@@ -118,7 +118,7 @@ class ElasticUnits:
 
         return chosen
 
-    def note_batch(self, batch: Batch, stats: StatsCatalog, batch_s: float, *, is_one_task: bool) -> UnitsNow:
+    def note_batch(self, batch: FinishedBatch, stats: StatsCatalog, batch_s: float, *, is_one_task: bool) -> UnitsNow:
         """Measure a committed batch; the next one may run with other units."""
         load = measured_load(
             batch,

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from dovetail.engine.batch.choose_merges import choose_merges
-from dovetail.engine.batch.observe_batch import Batch
+from dovetail.engine.observe.finished_batch import FinishedBatch
 from dovetail.engine.planning.scale_units import UnitLoad
 from dovetail.optimizer.pricing.estimate_work import CodeWork, IndexWork
 from dovetail.plan.shared_plan import SharedPlan
@@ -65,7 +65,7 @@ def time_load(
     return max(batch_s - waited_s, 0.0) / interval_s, batch_s / interval_s
 
 
-def rewritten_rows(batch: Batch, usual: SharedPlan, fanout: int) -> int:
+def rewritten_rows(batch: FinishedBatch, usual: SharedPlan, fanout: int) -> int:
     """Stored rows that the batch wrote again and would not have written again under the plan `usual` (D3).
 
     Merges go on whatever the plan; what they take together follows from the buckets. A bucket of earlier batches that
@@ -81,7 +81,7 @@ def rewritten_rows(batch: Batch, usual: SharedPlan, fanout: int) -> int:
 
 
 def measured_load(
-    batch: Batch,
+    batch: FinishedBatch,
     stats: StatsCatalog,
     *,
     max_bytes: float,

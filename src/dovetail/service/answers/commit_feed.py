@@ -13,6 +13,7 @@ from typing import Any
 
 from dovetail.engine.delivery.commit_news import CommitNews
 from dovetail.engine.engine import Engine
+from dovetail.engine.progress.print_progress import print_progress
 
 PROGRESS_KEPT = 64
 
@@ -59,10 +60,10 @@ class CommitFeed:
 
     def _hear(self, news: CommitNews) -> None:
         if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._take, news)
+            self._loop.call_soon_threadsafe(self._take, news.batch, print_progress(news.figures))
 
-    def _take(self, news: CommitNews) -> None:
-        self.recent.append((news.batch, news.progress))
+    def _take(self, batch: int, progress: Mapping[str, Any]) -> None:
+        self.recent.append((batch, progress))
         self._beat()
 
     def _end(self, reason: str) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from itertools import accumulate, pairwise
 
 import numpy as np
 
+from dovetail.engine.observe.rows_sampled import in_proportion
 from dovetail.kernels.select.select_rows import spread_rows
 from dovetail.runtime.report import KeyGroups, TaskReport
 from dovetail.stats.key_group_sample import SAMPLED_ROWS_A_BATCH, Groups, KeyGroupsSeen
@@ -24,8 +24,7 @@ def key_groups_seen(report: TaskReport, batch: int) -> dict[str, KeyGroupsSeen]:
 def _seen(pieces: Sequence[KeyGroups], batch: int) -> KeyGroupsSeen:
     came = sum(piece.rows for piece in pieces)
     wanted = min(came, SAMPLED_ROWS_A_BATCH)
-    ends = [rows * wanted // came for rows in accumulate((piece.rows for piece in pieces), initial=0)]
-    parts = [end - begin for begin, end in pairwise(ends)]
+    parts = in_proportion((piece.rows for piece in pieces), wanted)
     chosen = [_groups(piece, part) for piece, part in zip(pieces, parts, strict=True)]
     return KeyGroupsSeen(batch, came, tuple(pieces[0].uses), np.concatenate(chosen, axis=1))
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from dovetail.core.errors import StoreError
 from dovetail.engine.admission.query_limits import HeldTo, found_by_users, nodes_of, passed_limits
-from dovetail.engine.batch.finish_groups import closed_windows, kept_groups, with_users
 from dovetail.engine.batch.idle_streams import carry_along
-from dovetail.engine.batch.observe_batch import Batch, observe_batch
+from dovetail.engine.batch.next_groups import closed_windows, kept_groups, with_users
 from dovetail.engine.control.coverage import StoreHistory
 from dovetail.engine.control.registry import Registry, quarantined
+from dovetail.engine.observe.finished_batch import FinishedBatch
+from dovetail.engine.observe.observe_batch import observe_batch
 from dovetail.engine.planning.fill import advance_fills
 from dovetail.engine.state import EngineState
 from dovetail.plan.affected_queries import queries_of_selection
@@ -23,14 +24,15 @@ from dovetail.query.stream import Stream
 from dovetail.runtime.report import STATISTICS, TaskReport, newest_times
 from dovetail.store.bucket_file import BucketMeta, by_store
 from dovetail.store.commit import Draft
+from dovetail.store.manifest import ResultFile
 
 
-def finish_batch(
+def next_state(
     before: EngineState,
     plan: SharedPlan,
     streams: Mapping[str, Stream],
     report: TaskReport,
-    written: list[BucketMeta],
+    written: Sequence[BucketMeta],
     fill_chunks: tuple[FillChunk, ...] = (),
     idle: frozenset[str] = frozenset(),
     held_to: HeldTo | None = None,
@@ -44,7 +46,7 @@ def finish_batch(
     broken = with_users({failure.query: failure.error for failure in report.failures}, plan.groups)
     failed = stopped | broken
     results = tuple(result for result in report.results if result.query not in failed)
-    registry = _with_results(before.registry, results_rows(results), failed, before.batch)
+    registry = _with_results(before.registry, _rows_by_query(results), failed, before.batch)
     newest = newest_times(report.streams)
     times = carry_along(_max_times(before.max_time_us_by_stream, newest), idle, streams)
     earlier = (before.decided_us_by_stream, before.watermark_us_by_stream(streams))
@@ -65,7 +67,7 @@ def finish_batch(
     state = replace(state, registry=registry, buckets=kept, histories=histories, fills=fills, kept_from=kept_from)
     counted = _without_steps(report, nodes_of(plan, set(stopped)) if stopped else set())
     with report.timed(STATISTICS):
-        seen = observe_batch(Batch(before, state, plan, streams, counted, tuple(written)))
+        seen = observe_batch(FinishedBatch(before, state, plan, streams, counted, tuple(written)))
         state = replace(state, observed=before.observed.folded(seen))
     dead_paths = [meta.path for meta in dead]
     dead_paths += [path for merge in report.merges for path in merge.replaced_paths]
@@ -73,27 +75,14 @@ def finish_batch(
     return state, Draft(state.to_stored(), results, tuple(dead_paths))
 
 
-def results_rows(results: tuple[object, ...]) -> dict[str, int]:
-    rows: dict[str, int] = {}
+def _rows_by_query(results: Iterable[ResultFile]) -> Counter[str]:
+    rows: Counter[str] = Counter()
     for result in results:
-        rows[result.query] = rows.get(result.query, 0) + result.rows  # type: ignore[attr-defined]
+        rows[result.query] += result.rows
     return rows
 
 
-def check_written(buckets: list[BucketMeta]) -> list[BucketMeta]:
-    """The batch's buckets, which every partition reported; two attempts of one split must not both have been used."""
-    by_place: dict[tuple[str, int], BucketMeta] = {}
-    for meta in buckets:
-        known = by_place.setdefault(meta.place, meta)
-        if known != meta:
-            raise StoreError(
-                f"split {meta.split} of store {meta.store} was used from two attempts: {known.path} and {meta.path}",
-                hint="restart the session: the batch did not commit and runs again",
-            )
-    return [by_place[place] for place in sorted(by_place)]
-
-
-def _with_results(registry: Registry, rows_by_query: dict[str, int], failed: dict[str, str], batch: int) -> Registry:
+def _with_results(registry: Registry, rows_by_query: Mapping[str, int], failed: dict[str, str], batch: int) -> Registry:
     changed = []
     for record in registry.running:
         if record.id in failed:
@@ -120,7 +109,7 @@ def _max_times(before: Mapping[str, int], newest: Mapping[str, int]) -> dict[str
     return {**before, **{stream: max(time_us, before.get(stream, time_us)) for stream, time_us in newest.items()}}
 
 
-def _merged(earlier: tuple[BucketMeta, ...], written: list[BucketMeta], report: TaskReport) -> list[BucketMeta]:
+def _merged(earlier: tuple[BucketMeta, ...], written: Sequence[BucketMeta], report: TaskReport) -> list[BucketMeta]:
     replaced = {path for merge in report.merges for path in merge.replaced_paths}
     buckets = [meta for meta in earlier if meta.path not in replaced]
     buckets += [merge.merged for merge in report.merges]

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dovetail.engine.batch.observe_batch import EVEN_TIMES_ERROR, TimeSpread, visible_rows
+from dovetail.engine.observe.time_spread import EVEN_TIMES_ERROR, TimeSpread, visible_rows
 from dovetail.kernels.match.hash_keys import group_of_codes, hash_keys
 from dovetail.plan.store_plan import ROW
 from dovetail.query.expression import Call, Column, Literal

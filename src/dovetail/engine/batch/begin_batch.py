@@ -1,0 +1,48 @@
+"""A batch begins: changes of queries and streams take effect, it gets its plan, and tasks what they must know."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dovetail.engine.batch.choose_samples import choose_samples
+from dovetail.engine.batch.make_task import make_task
+from dovetail.engine.batch.parts import Parts
+from dovetail.engine.planning.planner import Planned
+from dovetail.engine.state import EngineState
+from dovetail.plan.sampled_join import SampledJoin
+from dovetail.query.stream import Stream
+from dovetail.runtime.batch_task import BatchTask
+
+
+@dataclass(frozen=True)
+class Begun:
+    """`before` is the state that the last batch left, with this batch's number, epoch, queries and fills.
+
+    `offsets` say by stream how far it is read when the batch is done; `began_at` is the clock's, `plan_s` took it.
+    """
+
+    before: EngineState
+    planned: Planned
+    streams: Mapping[str, Stream]
+    task: BatchTask
+    offsets: Mapping[str, str]
+    began_at: float
+    plan_s: float
+
+
+def begin_batch(batch: int, offsets: Mapping[str, str], sampled_joins: tuple[SampledJoin, ...], parts: Parts) -> Begun:
+    """`sampled_joins` are estimated besides those that planning needs."""
+    began_at, began_s = parts.clock(), time.perf_counter()
+    plan = parts.plans.for_batch(batch)
+    statistics = parts.head.statistics
+    task = make_task(
+        parts.root,
+        parts.options,
+        plan,
+        (*choose_samples(plan.planned.queries, statistics), *sampled_joins),
+        parts.fill_policy.budget_rows(statistics, plan.streams),
+        parts.head.figures,
+    )
+    return Begun(plan.before, plan.planned, plan.streams, task, offsets, began_at, time.perf_counter() - began_s)

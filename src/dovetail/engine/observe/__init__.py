@@ -1,0 +1,1 @@
+"""What a finished batch says of the data: counts of its tasks become figures with names."""

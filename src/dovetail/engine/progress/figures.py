@@ -1,0 +1,186 @@
+"""What happened in a batch, as records. Whoever needs a figure of the last batch reads it here, never its print."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from dovetail.engine.explain.records import PlacementExplained
+from dovetail.engine.planning.elastic_units import UnitsNow
+from dovetail.stats.estimate import Estimate
+
+
+@dataclass(frozen=True)
+class Durations:
+    """By the wall: until tasks could begin, until they had ended, until the batch was committed."""
+
+    plan_s: float
+    run_s: float
+    commit_s: float
+
+    @property
+    def total_s(self) -> float:
+        return self.plan_s + self.run_s + self.commit_s
+
+
+@dataclass(frozen=True)
+class Volume:
+    """What is kept in files."""
+
+    rows: int = 0
+    size_bytes: int = 0
+    buckets: int = 0
+
+
+@dataclass(frozen=True)
+class StreamFigures:
+    """`watermark_us` is None before the first row."""
+
+    name: str
+    input_rows: int
+    late_rows: int
+    watermark_us: int | None
+    is_idle: bool
+
+
+@dataclass(frozen=True)
+class QueryFigures:
+    """`output_rows` are this batch's, `total_rows` those of all batches."""
+
+    name: str
+    state: str
+    output_rows: int
+    total_rows: int
+
+
+@dataclass(frozen=True)
+class StoreFigures:
+    name: str
+    kept: Volume
+    is_bounded: bool
+    queries: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class GroupFigures:
+    """What an aggregation keeps: rows of partial groups, in all its tables. Windows are answered up to `closed_us`."""
+
+    name: str
+    folded_rows: int
+    kept: Volume
+    is_bounded: bool
+    closed_us: int | None
+    queries: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class StepFigures:
+    """A step of the plan: `probe_rows` looked, `matched_rows` were found."""
+
+    hop: int
+    step: str
+    probe_rows: int
+    matched_rows: int
+    queries: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class UnitFigures:
+    """What one partition did over all hops; its work is the rows that probe in it plus the pairs that they find."""
+
+    partition: int
+    probed_rows: int
+    pairs: int
+    seconds: float
+
+    @property
+    def work(self) -> int:
+        return self.probed_rows + self.pairs
+
+
+@dataclass(frozen=True)
+class ShippedStore:
+    name: str
+    rows: int
+    input_rows: int
+
+
+@dataclass(frozen=True)
+class ShippedFigures:
+    """Rows that were sent to the partitions that keep them: every copy counts, those too that stay on one machine.
+
+    `input_rows` counts each row once. Bytes are those that Spark's first exchange wrote or, where everything ran in one
+    task, those of the messages.
+    """
+
+    input_rows: int = 0
+    size_bytes: int = 0
+    exchanged_bytes: int = 0
+    rows_by_partition: tuple[int, ...] = ()
+    stores: tuple[ShippedStore, ...] = ()
+
+    @property
+    def rows(self) -> int:
+        return sum(self.rows_by_partition)
+
+
+@dataclass(frozen=True)
+class StreamEstimates:
+    """What planners will use of a stream, folded over batches."""
+
+    name: str
+    batch_rows: Estimate | None
+    rows_per_s: Estimate | None
+    late_share: Estimate | None
+
+
+@dataclass(frozen=True)
+class MatchEstimate:
+    edge: str
+    probability: Estimate | None
+
+
+@dataclass(frozen=True)
+class FailuresAfterCommit:
+    """What went wrong beside batches that were committed all the same, since the process began."""
+
+    count: int = 0
+    last: str | None = None
+
+
+@dataclass(frozen=True)
+class BatchFigures:
+    """A committed batch. `placement` and `scale` are there where placements and the number of units follow the data."""
+
+    batch: int
+    finished_at: float
+    durations: Durations
+    seconds_by_part: Mapping[str, float] = field(default_factory=dict)
+    streams: tuple[StreamFigures, ...] = ()
+    queries: tuple[QueryFigures, ...] = ()
+    stores: tuple[StoreFigures, ...] = ()
+    groups: tuple[GroupFigures, ...] = ()
+    steps: tuple[StepFigures, ...] = ()
+    units: tuple[UnitFigures, ...] = ()
+    shipped: ShippedFigures = field(default_factory=ShippedFigures)
+    stream_estimates: tuple[StreamEstimates, ...] = ()
+    match_estimates: tuple[MatchEstimate, ...] = ()
+    written: Volume = field(default_factory=Volume)
+    placement: PlacementExplained | None = None
+    scale: UnitsNow | None = None
+    failures: FailuresAfterCommit = field(default_factory=FailuresAfterCommit)
+
+    @property
+    def input_rows(self) -> int:
+        return sum(stream.input_rows for stream in self.streams)
+
+    @property
+    def hop_s(self) -> float:
+        """What the tasks of all hops worked together."""
+        return sum(seconds for part, seconds in self.seconds_by_part.items() if part.startswith("hop "))
+
+    @property
+    def slowest_over_mean(self) -> float:
+        """The work of the partition that had most, over that of all on average."""
+        work = [unit.work for unit in self.units]
+        return max(work) * len(work) / sum(work) if sum(work) else 1.0

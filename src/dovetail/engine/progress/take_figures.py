@@ -1,0 +1,190 @@
+"""The figures of a batch, from its state and what its tasks reported."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from dovetail.engine.explain.names_of_takers import NamesOfTakers
+from dovetail.engine.observe.finished_batch import FinishedBatch
+from dovetail.engine.progress.figures import (
+    BatchFigures,
+    Durations,
+    GroupFigures,
+    MatchEstimate,
+    QueryFigures,
+    ShippedFigures,
+    ShippedStore,
+    StepFigures,
+    StoreFigures,
+    StreamEstimates,
+    StreamFigures,
+    UnitFigures,
+    Volume,
+)
+from dovetail.engine.state import EngineState
+from dovetail.plan.shared_plan import SharedPlan
+from dovetail.query.stream import Stream
+from dovetail.runtime.report import GroupCount, ShippedCount, StepCount, StreamCount, TaskReport, UnitWork
+from dovetail.stats.catalog import MATCH_KINDS, StatsCatalog
+from dovetail.store.bucket_file import BucketMeta, by_store
+from dovetail.store.manifest import ResultFile
+
+
+def take_figures(
+    done: FinishedBatch,
+    results: Iterable[ResultFile],
+    idle: frozenset[str],
+    durations: Durations,
+    finished_at: float,
+    stats: StatsCatalog,
+) -> BatchFigures:
+    """`results` are the files that were committed, `idle` the streams that held nobody back; `stats` are those after
+    the batch.
+    """
+    state, plan, report = done.after, done.plan, done.report
+    names = NamesOfTakers(plan, {record.id: record.name for record in state.registry.records})
+    watermarks = state.watermark_us_by_stream(done.streams)
+    return BatchFigures(
+        batch=state.batch,
+        finished_at=finished_at,
+        durations=durations,
+        seconds_by_part=report.seconds_by_part,
+        streams=_of_streams(done.streams, report.streams, watermarks, idle),
+        queries=_of_queries(state, results),
+        stores=_of_stores(state, plan, names),
+        groups=_of_groups(state, plan, report.groups, names),
+        steps=_of_steps(plan, report.steps, names),
+        units=_of_units(plan, report.work),
+        shipped=_of_shipping(plan, report),
+        stream_estimates=tuple(
+            StreamEstimates(name, stats.batch_rows(name), stats.rows_per_s(name), stats.late_share(name))
+            for name in done.streams
+        ),
+        match_estimates=_of_matches(stats),
+        written=_volume(done.written),
+    )
+
+
+def _of_streams(
+    streams: Mapping[str, Stream], counts: list[StreamCount], watermarks: Mapping[str, int], idle: frozenset[str]
+) -> tuple[StreamFigures, ...]:
+    rows: Counter[str] = Counter()
+    late_rows: Counter[str] = Counter()
+    for count in counts:
+        rows[count.stream] += count.rows
+        late_rows[count.stream] += count.late_rows
+    return tuple(
+        StreamFigures(name, rows[name], late_rows[name], watermarks.get(name), name in idle) for name in streams
+    )
+
+
+def _of_queries(state: EngineState, results: Iterable[ResultFile]) -> tuple[QueryFigures, ...]:
+    """Those that run or stand still, and those that ended with this batch."""
+    rows: Counter[str] = Counter()
+    for result in results:
+        rows[result.query] += result.rows
+    return tuple(
+        QueryFigures(record.name, record.state.value, rows[record.id], record.total_rows)
+        for record in state.registry.records
+        if record.dropped_batch is None or record.dropped_batch == state.batch
+    )
+
+
+def _of_stores(state: EngineState, plan: SharedPlan, names: NamesOfTakers) -> tuple[StoreFigures, ...]:
+    users_by_store: dict[str, list[str]] = {}
+    for store_id, leg in plan.asked_legs():
+        users_by_store.setdefault(store_id, []).append(leg.query)
+    buckets_by_store = by_store(state.buckets)
+    return tuple(
+        StoreFigures(
+            store.id,
+            _volume(buckets_by_store.get(store.id, [])),
+            store.retention.is_bounded,
+            tuple(names.of(users_by_store.get(store.id, []))),
+        )
+        for store in plan.stores
+    )
+
+
+def _of_groups(
+    state: EngineState, plan: SharedPlan, counts: list[GroupCount], names: NamesOfTakers
+) -> tuple[GroupFigures, ...]:
+    buckets_by_table = by_store(state.buckets)
+    return tuple(
+        GroupFigures(
+            group.id,
+            sum(count.folded_rows for count in counts if count.group == group.id),
+            _volume([meta for table in group.tables for meta in buckets_by_table.get(table.id, [])]),
+            group.pane is not None,
+            state.closed_us_by_group.get(group.id),
+            tuple(names.of([group.id])),
+        )
+        for group in plan.groups
+    )
+
+
+def _of_steps(plan: SharedPlan, counts: list[StepCount], names: NamesOfTakers) -> tuple[StepFigures, ...]:
+    counts_by_node: dict[str, list[StepCount]] = {}
+    for count in counts:
+        counts_by_node.setdefault(count.node, []).append(count)
+    return tuple(
+        StepFigures(
+            node.member,
+            f"{tree.start}: {node.step}",
+            sum(count.probe_rows for count in counts_by_node.get(node.id, [])),
+            sum(count.matched_rows for count in counts_by_node.get(node.id, [])),
+            tuple(names.of(leg.query for leg in node.legs)),
+        )
+        for tree in plan.trees
+        for node in tree.walk()
+    )
+
+
+def _of_units(plan: SharedPlan, work: list[UnitWork]) -> tuple[UnitFigures, ...]:
+    by_partition: list[list[UnitWork]] = [[] for _ in range(plan.placement.partition_count)]
+    for each in work:
+        by_partition[each.partition].append(each)
+    return tuple(
+        UnitFigures(
+            partition,
+            sum(each.probed_rows for each in own),
+            sum(each.pairs for each in own),
+            sum(each.seconds for each in own),
+        )
+        for partition, own in enumerate(by_partition)
+    )
+
+
+def _of_shipping(plan: SharedPlan, report: TaskReport) -> ShippedFigures:
+    first = min(report.shuffled, key=lambda each: each.stage, default=None)
+    sent_bytes = sum(count.message_bytes for count in report.shipped) if first is None else first.written_bytes
+    by_partition = [0] * plan.placement.partition_count
+    counts: dict[str, list[ShippedCount]] = {}
+    for count in report.shipped:
+        by_partition[count.partition] += count.rows
+        counts.setdefault(count.store, []).append(count)
+    return ShippedFigures(
+        input_rows=sum(count.home_rows for count in report.shipped),
+        size_bytes=sent_bytes if plan.ships_rows else 0,
+        exchanged_bytes=sum(each.written_bytes for each in report.shuffled),
+        rows_by_partition=tuple(by_partition),
+        stores=tuple(
+            ShippedStore(
+                store.id,
+                sum(count.rows for count in counts.get(store.id, [])),
+                sum(count.home_rows for count in counts.get(store.id, [])),
+            )
+            for store in plan.stores
+            if plan.ships(store)
+        ),
+    )
+
+
+def _of_matches(stats: StatsCatalog) -> tuple[MatchEstimate, ...]:
+    edges = {figure.subject[0] for figure in stats.observed.tallies if figure.kind in MATCH_KINDS}
+    return tuple(MatchEstimate(edge, stats.match(edge)) for edge in sorted(edges))
+
+
+def _volume(metas: Sequence[BucketMeta]) -> Volume:
+    return Volume(sum(meta.rows for meta in metas), sum(meta.size_bytes for meta in metas), len(metas))
