@@ -72,7 +72,7 @@ def test_a_kept_join_that_passes_its_limit_is_given_up_and_nobody_misses_it(
         return passed
 
     monkeypatch.setattr("dovetail.engine.batch.make_task.batch_limits", only_for_kept_joins)
-    monkeypatch.setattr("dovetail.engine.batch.finish_batch.passed_limits", counted)
+    monkeypatch.setattr("dovetail.engine.batch.next_state.passed_limits", counted)
     for seed in range(FIRST_SEED + chunk, FIRST_SEED + CASE_COUNT // 5, CHUNKS):
         try:
             check_case(random_chain_case(seed))

@@ -1,4 +1,4 @@
-"""What follows a commit cannot fail the batch: whatever breaks there, answers go on, and progress says that it broke."""
+"""What follows a commit cannot fail the batch: whatever breaks there, answers go on, and progress tells."""
 
 from __future__ import annotations
 
