@@ -59,7 +59,7 @@ def run_hop(task: BatchTask, partition: int, hop: int, messages: Iterable[Messag
     if hop == 1:
         worker.probe_new_rows()
         worker.probe_fills()
-        worker.decide(received[Kind.TIMES])
+        worker.answer_lone_rows(received[Kind.TIMES])
         worker.merge()
         worker.sample_joins()
     elif is_last:
@@ -148,12 +148,12 @@ class _Hop:
             for part, idx in self._probe.route(node).parts_of(partial.codes):
                 self._probe.probe(node, partial if idx is None else partial.take(idx), self._hop, part=part)
 
-    def decide(self, times: Iterable[bytes]) -> None:
+    def answer_lone_rows(self, times: Iterable[bytes]) -> None:
         """Rows that are answered for what partners they have."""
         plan = self._task.plan
         if plan.lone_rows or plan.matched_rows:
             watermarks = watermarks_after(self._task, times)
-            LoneRowOperator(self._task, self._snapshots, self._take, self.report, self.work, watermarks).decide()
+            LoneRowOperator(self._task, self._snapshots, self._take, self.report, self.work, watermarks).answer()
 
     def merge(self) -> None:
         for merge in self._task.merges:

@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.marks import compare_marks
 from dovetail.engine.options import EngineOptions
-from dovetail.kernels.select.decide_selections import decide_selections
+from dovetail.kernels.select.select_all import select_all
 from dovetail.plan.shipping import Copies, Shipping
 from dovetail.runtime.source import store_operator
 from dovetail.testing.local_session import LocalSession
@@ -59,9 +59,9 @@ def test_bits_of_other_rows_are_noticed(tmp_path: Path, monkeypatch: pytest.Monk
 
     def of_other_rows(selections: Any, column_of: Any, length: int, *rest: Any) -> Any:
         backwards = pa.array(range(length)[::-1])
-        return decide_selections(selections, lambda column: column_of(column).take(backwards), length, *rest)
+        return select_all(selections, lambda column: column_of(column).take(backwards), length, *rest)
 
-    monkeypatch.setattr(store_operator, "decide_selections", of_other_rows)
+    monkeypatch.setattr(store_operator, "select_all", of_other_rows)
     assert run(tmp_path / "wrong", exchange="rows")[0] != again
 
 

@@ -12,7 +12,7 @@ from dovetail.query.stream import Stream
 
 
 @dataclass(frozen=True)
-class Demand:
+class Upkeep:
     """A query wants the rows that pass `selection`, for `lifetime_s` of event time."""
 
     query: str
@@ -20,11 +20,11 @@ class Demand:
     lifetime_s: float
 
 
-def demands_by_store(queries: Iterable[LiveQuery], streams: Mapping[str, Stream]) -> dict[str, list[Demand]]:
-    found: dict[str, list[Demand]] = {}
+def upkeep_by_store(queries: Iterable[LiveQuery], streams: Mapping[str, Stream]) -> dict[str, list[Upkeep]]:
+    found: dict[str, list[Upkeep]] = {}
     for live in queries:
         for relation in live.query.relations:
             lifetime_s = lifetime_of(retention_of([(live, relation)]), streams)
-            demand = Demand(live.id, as_row(relation.selection, relation.alias), lifetime_s)
-            found.setdefault(store_of(relation), []).append(demand)
+            each = Upkeep(live.id, as_row(relation.selection, relation.alias), lifetime_s)
+            found.setdefault(store_of(relation), []).append(each)
     return found

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dovetail.core.errors import LimitExceeded
-from dovetail.engine.admission.kept_volume import Demand, demands_by_store
+from dovetail.engine.admission.kept_volume import Upkeep, upkeep_by_store
 from dovetail.engine.admission.query_estimate import byte_count_text
 from dovetail.engine.state import EngineState
 from dovetail.optimizer.intermediates.kept import KeptIntermediate
@@ -56,9 +56,9 @@ class StorageLimit:
         own: Counter[str] = Counter()
         if sum(meta.size_bytes for metas in metas_by_store.values() for meta in metas) <= self.max_bytes:
             return own
-        demands = demands_by_store(self.queries, self.streams)
-        held = {store: _Held.of(metas_by_store.get(store, []), wanted) for store, wanted in demands.items()}
-        added = {store: self._added_by_arrival(store, demands[store], held[store]) for store in demands}
+        upkeep = upkeep_by_store(self.queries, self.streams)
+        held = {store: _Held.of(metas_by_store.get(store, []), wanted) for store, wanted in upkeep.items()}
+        added = {store: self._added_by_arrival(store, upkeep[store], held[store]) for store in upkeep}
         for each in self.kept:
             users = {use.query for use in each.uses}
             if len(users) == 1:
@@ -66,7 +66,7 @@ class StorageLimit:
         for live in self.queries:
             by_store = {store: size[live.id] for store, size in added.items() if live.id in size}
             if own[live.id] + sum(by_store.values()) > self.max_bytes:
-                left = {store: self._left_without(live.id, store, demands[store], held[store]) for store in by_store}
+                left = {store: self._left_without(live.id, store, upkeep[store], held[store]) for store in by_store}
                 by_store = {store: min(size, held[store].size - left[store]) for store, size in by_store.items()}
             own[live.id] += int(sum(by_store.values()))
         for group in self.groups:
@@ -76,30 +76,30 @@ class StorageLimit:
                 own[group.users[0].query] = joined + sum(meta.size_bytes for meta in tables)
         return own
 
-    def _added_by_arrival(self, store: str, demands: Sequence[Demand], held: _Held) -> dict[str, float]:
+    def _added_by_arrival(self, store: str, upkeep: Sequence[Upkeep], held: _Held) -> dict[str, float]:
         """What each query added to what those before it needed."""
-        volumes = list(self._volumes(store, demands, held.span_s))
-        added = dict.fromkeys((demand.query for demand in demands), 0.0)
-        for demand, before, after in zip(demands, [0.0, *volumes], volumes, strict=False):
-            added[demand.query] += (after - before) / volumes[-1] * held.size if volumes[-1] else 0.0
+        volumes = list(self._volumes(store, upkeep, held.span_s))
+        added = dict.fromkeys((each.query for each in upkeep), 0.0)
+        for each, before, after in zip(upkeep, [0.0, *volumes], volumes, strict=False):
+            added[each.query] += (after - before) / volumes[-1] * held.size if volumes[-1] else 0.0
         return added
 
-    def _left_without(self, query: str, store: str, demands: Sequence[Demand], held: _Held) -> float:
+    def _left_without(self, query: str, store: str, upkeep: Sequence[Upkeep], held: _Held) -> float:
         """What the others need, too."""
-        whole = max(self._volumes(store, demands, held.span_s), default=0.0)
-        others = [demand for demand in demands if demand.query != query]
+        whole = max(self._volumes(store, upkeep, held.span_s), default=0.0)
+        others = [each for each in upkeep if each.query != query]
         left = max(self._volumes(store, others, held.span_s), default=0.0)
         return left / whole * held.size if whole else 0.0
 
-    def _volumes(self, store: str, demands: Iterable[Demand], span_s: float) -> Iterator[float]:
-        """What the first, the first two, the first three ... of the demands need together, as row shares times time."""
+    def _volumes(self, store: str, upkeep: Iterable[Upkeep], span_s: float) -> Iterator[float]:
+        """What the first, the first two, the first three ... of the upkeep need together, as row shares times time."""
         union, lifetime_s = UnionRows(), 0.0
         seen: set[Expression] = set()
-        for demand in demands:
-            lifetime_s = max(lifetime_s, demand.lifetime_s)
-            if demand.selection not in seen:
-                seen.add(demand.selection)
-                union = union.plus(self.stats.selection_rows(store, demand.selection))
+        for each in upkeep:
+            lifetime_s = max(lifetime_s, each.lifetime_s)
+            if each.selection not in seen:
+                seen.add(each.selection)
+                union = union.plus(self.stats.selection_rows(store, each.selection))
             yield union.share * (min(lifetime_s, span_s) if span_s else 1.0)
 
 
@@ -111,9 +111,9 @@ class _Held:
     span_s: float
 
     @staticmethod
-    def of(metas: Iterable[BucketMeta], demands: Sequence[Demand]) -> _Held:
-        wanted = {str(demand.selection) for demand in demands}
-        keeps_all = any(demand.selection == TRUE for demand in demands)
+    def of(metas: Iterable[BucketMeta], upkeep: Sequence[Upkeep]) -> _Held:
+        wanted = {str(each.selection) for each in upkeep}
+        keeps_all = any(each.selection == TRUE for each in upkeep)
         own = [meta for meta in metas if (keeps_all if meta.keeps_all else wanted.issuperset(meta.selections))]
         return _Held(sum(meta.size_bytes for meta in own), _span_s(own))
 

@@ -118,7 +118,7 @@ class LoneRowOperator:
         tell = self._witnesses.add
         return ProbeOperator(self._task, self._snapshots, tell, self._report, self._work, _send_nothing_on, route)
 
-    def decide(self) -> None:
+    def answer(self) -> None:
         for lone in self._task.plan.lone_rows:
             self._answer_lone(lone)
         for matched in self._task.plan.matched_rows:

@@ -17,11 +17,11 @@ from dovetail.plan.store_plan import IndexPlan, StorePlan
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.report import KeyGroups
 from dovetail.runtime.source.build_index import RowKeys, row_keys
-from dovetail.runtime.source.wanted_rows import RowDecider, StoreRows
+from dovetail.runtime.source.wanted_rows import RowSelector, StoreRows
 from dovetail.stats.key_group_sample import NO_GROUP, SAMPLED_ROWS_A_BATCH, Groups
 
 
-def sample_key_groups(task: BatchTask, decider: RowDecider, store: StorePlan, rows: StoreRows) -> list[KeyGroups]:
+def sample_key_groups(task: BatchTask, selector: RowSelector, store: StorePlan, rows: StoreRows) -> list[KeyGroups]:
     """Of rows that are kept; nothing where no key places them, or nobody asks."""
     indexes = placed_indexes(store) if task.samples_key_groups else ()
     if not indexes or rows.length == 0:
@@ -29,7 +29,7 @@ def sample_key_groups(task: BatchTask, decider: RowDecider, store: StorePlan, ro
     chosen = spread_rows(rows.length, SAMPLED_ROWS_A_BATCH)
     groups_by_use: dict[str, Groups] = {}
     for index in indexes:
-        groups = _groups(task, decider, store, index, rows, chosen)
+        groups = _groups(task, selector, store, index, rows, chosen)
         _, use = use_of(store.id, index)
         known = groups_by_use.get(use, groups)
         # An index with an order leaves out rows in which that is NULL; another one by the same key may have them.
@@ -40,7 +40,7 @@ def sample_key_groups(task: BatchTask, decider: RowDecider, store: StorePlan, ro
 
 def _groups(
     task: BatchTask,
-    decider: RowDecider,
+    selector: RowSelector,
     store: StorePlan,
     index: IndexPlan,
     rows: StoreRows,
@@ -57,7 +57,7 @@ def _groups(
             index, lambda column: rows.columns[column.name].take(taken), len(chosen), task.timezone, store.event_time
         )
     except EvaluationError:
-        found = decider.guarded(store, index, rows.take(chosen), keys_of)
+        found = selector.guarded(store, index, rows.take(chosen), keys_of)
     else:
         found = keys, None
     groups = np.full(len(chosen), NO_GROUP, np.int16)

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from dovetail.kernels.match.hash_keys import group_of_codes
 from dovetail.kernels.narrow_columns import narrow_columns, widen_columns
-from dovetail.kernels.select.decide_selections import compared_columns
+from dovetail.kernels.select.select_all import compared_columns
 from dovetail.kernels.select.select_rows import SELECTIONS_PER_WORD, Mask
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.plan.shipping import Shipping
@@ -29,7 +29,7 @@ from dovetail.plan.store_plan import IndexPlan, StorePlan
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.message import Kind, Message
 from dovetail.runtime.source.build_index import RowKeys, row_keys
-from dovetail.runtime.source.wanted_rows import RowDecider, StoreRows
+from dovetail.runtime.source.wanted_rows import RowSelector, StoreRows
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
@@ -91,11 +91,11 @@ class FailedInSource:
 
 
 class RowShipper:
-    """Ships for one source task; what fails of a query's keys goes to the decider's report."""
+    """Ships for one source task; what fails of a query's keys goes to the selector's report."""
 
-    def __init__(self, task: BatchTask, decider: RowDecider) -> None:
+    def __init__(self, task: BatchTask, selector: RowSelector) -> None:
         self._task = task
-        self._decider = decider
+        self._selector = selector
         self._partition_count = task.plan.placement.partition_count
 
     def ship(self, store: StorePlan, rows: StoreRows, split: int) -> Iterator[Message]:
@@ -142,7 +142,7 @@ class RowShipper:
             timezone = self._task.timezone
             return row_keys(index, lambda c: kept.columns[c.name], kept.length, timezone, store.event_time)
 
-        made = self._decider.guarded(store, index, rows, keys_of)
+        made = self._selector.guarded(store, index, rows, keys_of)
         if made is None:
             return None
         keys, wanted = made

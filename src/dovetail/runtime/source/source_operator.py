@@ -26,7 +26,7 @@ from dovetail.runtime.report import STATISTICS, StreamCount, TaskReport, newest_
 from dovetail.runtime.source.sample_key_groups import sample_key_groups
 from dovetail.runtime.source.ship_rows import RowShipper
 from dovetail.runtime.source.store_writer import PIECES_PER_SPLIT, StoreWriter
-from dovetail.runtime.source.wanted_rows import RowDecider
+from dovetail.runtime.source.wanted_rows import RowSelector
 from dovetail.store.bucket_file import BucketMeta, times_of
 
 StreamRows = tuple[str, pa.RecordBatch]
@@ -68,8 +68,8 @@ class _Source:
         self._late_before_us = dict(task.late_before_us)
         self.report = TaskReport()
         self._writer = StoreWriter(task, self.report)
-        self._decider = RowDecider(task, self.report)
-        self._shipper = RowShipper(task, self._decider)
+        self._selector = RowSelector(task, self.report)
+        self._shipper = RowShipper(task, self._selector)
 
     @property
     def written(self) -> list[BucketMeta]:
@@ -105,9 +105,9 @@ class _Source:
             columns, times = _expanded(store, columns)
         split = self._first_split + self._pieces
         if self._task.plan.ships(store):
-            rows = self._decider.decide(store, columns, times)
+            rows = self._selector.select(store, columns, times)
             with self.report.timed(STATISTICS):
-                self.report.key_groups += sample_key_groups(self._task, self._decider, store, rows)
+                self.report.key_groups += sample_key_groups(self._task, self._selector, store, rows)
             yield from self._shipper.ship(store, rows, split)
         else:
             self._writer.write(store, columns, times, split)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dovetail.core.errors import EvaluationError
-from dovetail.kernels.select.decide_selections import decide_selections
+from dovetail.kernels.select.select_all import select_all
 from dovetail.kernels.select.select_rows import SELECTIONS_PER_WORD
 from dovetail.plan.store_plan import IndexPlan, StorePlan
 from dovetail.query.expression import Expression
@@ -130,7 +130,7 @@ class _StoreStage:
             found = (np.concatenate([part.column(f"s:{word}").to_numpy() for part in parts]) for word in words)
             return tuple(word.astype(np.uint64) for word in found)
         timezone = self._task.timezone
-        decided = decide_selections(store.tested_selections, lambda c: columns[c.name], rows, timezone, _never_fails)
+        decided = select_all(store.tested_selections, lambda c: columns[c.name], rows, timezone, _never_fails)
         return decided.words.words
 
     def _index(self, store: StorePlan, index: IndexPlan, columns: dict[str, pa.Array], rows: I64) -> BucketIndex:

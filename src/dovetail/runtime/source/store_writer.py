@@ -15,7 +15,7 @@ from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.report import STATISTICS, TaskReport, count_keys
 from dovetail.runtime.source.build_index import build_index
 from dovetail.runtime.source.sample_key_groups import sample_key_groups
-from dovetail.runtime.source.wanted_rows import RowDecider, StoreRows
+from dovetail.runtime.source.wanted_rows import RowSelector, StoreRows
 from dovetail.store.bucket_file import FAILED, BucketContent, BucketIndex, BucketMeta, write_bucket
 from dovetail.store.layout import bucket_file
 
@@ -29,7 +29,7 @@ class StoreWriter:
     def __init__(self, task: BatchTask, report: TaskReport) -> None:
         self._task = task
         self.report = report
-        self._decider = RowDecider(task, report)
+        self._selector = RowSelector(task, report)
         self.written: list[BucketMeta] = []
 
     def write(
@@ -42,10 +42,10 @@ class StoreWriter:
         is_counted: bool = True,
     ) -> None:
         """`is_counted` is False for rows that are older than the batch: statistics speak of new ones."""
-        rows = self._decider.decide(store, columns, times, is_counted=is_counted)
+        rows = self._selector.select(store, columns, times, is_counted=is_counted)
         if is_counted:
             with self.report.timed(STATISTICS):
-                self.report.key_groups += sample_key_groups(self._task, self._decider, store, rows)
+                self.report.key_groups += sample_key_groups(self._task, self._selector, store, rows)
         if rows.length == 0:
             return
         content = BucketContent(
@@ -82,7 +82,7 @@ class StoreWriter:
         """Those that fail are left out."""
         found = {}
         for index in store.indexes:
-            made = self._decider.guarded(store, index, rows, partial(self._index, store, index))
+            made = self._selector.guarded(store, index, rows, partial(self._index, store, index))
             if made is not None:
                 built, wanted = made
                 found[index.id] = built if wanted is None else built.moved(np.flatnonzero(wanted))

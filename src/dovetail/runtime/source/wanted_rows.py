@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dovetail.core.errors import EvaluationError
-from dovetail.kernels.select.decide_selections import DecidedSelections, decide_selections
+from dovetail.kernels.select.select_all import AllSelections, select_all
 from dovetail.kernels.select.select_rows import Mask, SelectionWords, any_of
 from dovetail.plan.affected_queries import queries_of_index, queries_of_selection, selections_of_queries
 from dovetail.plan.fill import filled_by
@@ -51,14 +51,14 @@ class StoreRows:
         )
 
 
-class RowDecider:
+class RowSelector:
     """Decides for one task; what fails of a query's selections and keys goes to the report."""
 
     def __init__(self, task: BatchTask, report: TaskReport) -> None:
         self._task = task
         self._report = report
 
-    def decide(
+    def select(
         self,
         store: StorePlan,
         columns: dict[str, pa.Array],
@@ -112,12 +112,10 @@ class RowDecider:
         guards = [rows.selections.mask(place) for place in places]
         return np.ones(rows.length, np.bool_) if TRUE in selections else any_of(guards, rows.length), queries
 
-    def _decided(
-        self, store: StorePlan, columns: dict[str, pa.Array], length: int, writers: set[str]
-    ) -> DecidedSelections:
+    def _decided(self, store: StorePlan, columns: dict[str, pa.Array], length: int, writers: set[str]) -> AllSelections:
         def on_failure(selection: Expression, error: EvaluationError) -> None:
             self._report.fail(queries_of_selection(self._task.plan, store.id, selection) | writers, error)
 
-        return decide_selections(
+        return select_all(
             store.tested_selections, lambda column: columns[column.name], length, self._task.timezone, on_failure
         )

@@ -22,6 +22,6 @@ def bound_from_below(flow: Flow) -> float:
 def _cheapest_path(demand: Demand, cost_by_arc: list[float]) -> float:
     best = [math.inf] * demand.node_count
     best[0] = 0.0
-    for leg in demand.legs:
-        best[leg.head] = min(best[leg.head], best[leg.tail] + cost_by_arc[leg.arc])
+    for step in demand.path_arcs:
+        best[step.head] = min(best[step.head], best[step.tail] + cost_by_arc[step.arc])
     return best[-1]

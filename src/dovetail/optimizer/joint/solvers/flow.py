@@ -47,7 +47,7 @@ class Arc:
 
 
 @dataclass(frozen=True, slots=True)
-class Leg:
+class PathArc:
     """An arc between two nodes of one demand; nodes are numbered within the demand, the start is 0."""
 
     arc: int
@@ -63,7 +63,7 @@ class Demand:
     intermediate: int | None
     start: str
     node_count: int
-    legs: tuple[Leg, ...]
+    path_arcs: tuple[PathArc, ...]
     """Ordered by tail, smaller sub-joins first: one pass over them finds cheapest paths."""
 
 
@@ -83,16 +83,16 @@ class Flow:
 
     def paths(self, demand: Demand) -> Iterator[tuple[int, ...]]:
         """All candidate orders of a demand as arcs; for small cases, there are exponentially many."""
-        legs_by_tail: dict[int, list[Leg]] = {}
-        for leg in demand.legs:
-            legs_by_tail.setdefault(leg.tail, []).append(leg)
+        arcs_by_tail: dict[int, list[PathArc]] = {}
+        for step in demand.path_arcs:
+            arcs_by_tail.setdefault(step.tail, []).append(step)
 
         def from_node(node: int) -> Iterator[tuple[int, ...]]:
             if node == demand.node_count - 1:
                 yield ()
-            for leg in legs_by_tail.get(node, ()):
-                for rest in from_node(leg.head):
-                    yield (leg.arc, *rest)
+            for step in arcs_by_tail.get(node, ()):
+                for rest in from_node(step.head):
+                    yield (step.arc, *rest)
 
         return from_node(0)
 
@@ -132,8 +132,8 @@ class _FlowBuilder:
         demands: list[Demand] = []
         for number, (query, lattice) in enumerate(zip(self.problem.queries, lattices, strict=True)):
             whole = (1 << len(query.join.relations)) - 1
-            legs = self._demands(lattice, whole, query)
-            demands += [Demand(number, None, *each) for each in legs]
+            path_arcs = self._demands(lattice, whole, query)
+            demands += [Demand(number, None, *each) for each in path_arcs]
         upkeep_by_store = self._upkeep_demands(lattices, demands)
         stores = tuple(self._store_choice(join, store) for join, store in self.store_by_join.items())
         return Flow(
@@ -202,7 +202,7 @@ class _FlowBuilder:
 
     def _demands(
         self, lattice: _Lattice, whole: int, owner: QueryGraph | None
-    ) -> Iterator[tuple[str, int, tuple[Leg, ...]]]:
+    ) -> Iterator[tuple[str, int, tuple[PathArc, ...]]]:
         inside = [mask for mask in lattice.number_by_mask if mask & whole == mask]
         for bit, start in enumerate(lattice.join.relations):
             if whole >> bit & 1:
@@ -213,9 +213,11 @@ class _FlowBuilder:
                     if not mask >> bit & 1
                     and self.problem.may_probe(start, self.joins[lattice.number_by_mask[mask]], owner)
                 ]
-                yield start, len(nodes), tuple(self._legs(lattice, start, nodes, targets))
+                yield start, len(nodes), tuple(self._path_arcs(lattice, start, nodes, targets))
 
-    def _legs(self, lattice: _Lattice, start: str, nodes: Sequence[int], targets: Sequence[int]) -> Iterator[Leg]:
+    def _path_arcs(
+        self, lattice: _Lattice, start: str, nodes: Sequence[int], targets: Sequence[int]
+    ) -> Iterator[PathArc]:
         position = {mask: place for place, mask in enumerate(nodes)}
         for tail, mask in enumerate(nodes):
             for target in targets:
@@ -227,7 +229,7 @@ class _FlowBuilder:
                 arc = self.number_by_arc.setdefault(
                     (start, numbers[mask], store, numbers[head]), len(self.number_by_arc)
                 )
-                yield Leg(arc, tail, position[head])
+                yield PathArc(arc, tail, position[head])
 
     def _store_choice(self, join: int, store: int) -> StoreChoice:
         attributes = sorted(self.candidates[store]) if self.problem.may_partition else []

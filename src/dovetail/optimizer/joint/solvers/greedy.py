@@ -17,7 +17,7 @@ def choose_greedily(flow: Flow) -> Ledger:
         ledger.partition(store, partitioning)
     # A start without a choice pays its steps in any case; the others then find them paid.
     demands = [number for number, demand in enumerate(flow.demands) if demand.query is not None]
-    for number in sorted(demands, key=lambda number: len(flow.demands[number].legs)):
+    for number in sorted(demands, key=lambda number: len(flow.demands[number].path_arcs)):
         ledger.route(number)
     return ledger
 

@@ -88,8 +88,8 @@ def find_components(flow: Flow, useful: Sequence[Sequence[int]]) -> list[list[in
     has_budget = flow.problem.room_for_intermediates() is not None
     first_by_tie: dict[tuple[str, int], int] = {}
     for number, demand in enumerate(flow.demands):
-        ties = [("arc", leg.arc) for leg in demand.legs]
-        targets = {flow.arcs[leg.arc].target for leg in demand.legs}
+        ties = [("arc", step.arc) for step in demand.path_arcs]
+        targets = {flow.arcs[step.arc].target for step in demand.path_arcs}
         ties += [("store", each) for each in targets if len(useful[each]) > 1 or not flow.stores[each].is_base]
         if demand.intermediate is not None:
             ties.append(("store", demand.intermediate))
@@ -107,8 +107,10 @@ def find_components(flow: Flow, useful: Sequence[Sequence[int]]) -> list[list[in
 def plan_runs(flow: Flow, useful: Sequence[Sequence[int]]) -> list[IlpRun]:
     runs: list[IlpRun] = []
     for component in find_components(flow, useful):
-        legs = [leg for number in component for leg in flow.demands[number].legs]
-        run = IlpRun(tuple(component), len(legs), sum(len(useful[flow.arcs[leg.arc].target]) for leg in legs))
+        path_arcs = [step for number in component for step in flow.demands[number].path_arcs]
+        run = IlpRun(
+            tuple(component), len(path_arcs), sum(len(useful[flow.arcs[step.arc].target]) for step in path_arcs)
+        )
         last = runs[-1] if runs else run
         if max(last.legs_of_largest, run.legs_of_largest) <= LEGS_OF_SMALL and runs and last.columns < COLUMNS_PER_RUN:
             runs[-1] = IlpRun(last.demands + run.demands, last.legs_of_largest, last.columns + run.columns)
@@ -187,8 +189,8 @@ def _build_model(others: Ledger, demands: Sequence[int], useful: Sequence[Sequen
     targets: dict[int, None] = {}
     # Whoever may probe an intermediate brings its upkeep along, which may probe smaller ones.
     for number in wanted:
-        for leg in flow.demands[number].legs:
-            target = flow.arcs[leg.arc].target
+        for step in flow.demands[number].path_arcs:
+            target = flow.arcs[step.arc].target
             if target not in targets:
                 targets[target] = None
                 if not model.is_given(target):

@@ -86,15 +86,15 @@ class IlpModel:
         demand = self.flow.demands[number]
         balance: list[list[tuple[int, float]]] = [[] for _ in range(demand.node_count)]
         visits: dict[tuple[int, int], list[tuple[int, float]]] = {}
-        for leg in demand.legs:
-            target = self.flow.arcs[leg.arc].target
+        for step in demand.path_arcs:
+            target = self.flow.arcs[step.arc].target
             for p in self.useful[target]:
                 path = self.program.add_column(0.0, is_integer=False)
-                self.path_column[number, leg.arc, p] = path
-                if not self.others.takers[leg.arc]:
-                    self.program.add_row(-math.inf, 0.0, ((path, 1.0), (self._step(leg.arc, p), -1.0)))
-                balance[leg.tail].append((path, 1.0))
-                balance[leg.head].append((path, -1.0))
+                self.path_column[number, step.arc, p] = path
+                if not self.others.takers[step.arc]:
+                    self.program.add_row(-math.inf, 0.0, ((path, 1.0), (self._step(step.arc, p), -1.0)))
+                balance[step.tail].append((path, 1.0))
+                balance[step.head].append((path, -1.0))
                 visits.setdefault((target, p), []).append((path, 1.0))
         kept = demand.intermediate
         wanted = [] if kept is None else [(self.choice_column[kept, p], -1.0) for p in self.useful[kept]]

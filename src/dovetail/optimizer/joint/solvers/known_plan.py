@@ -38,7 +38,7 @@ def ledger_of(flow: Flow, known: JointPlan) -> Ledger:
         query = flow.problem.queries[demand.query]
         path = path_by_owner.get((query.name, demand.start))
         arcs = None if path is None else _arcs(path, arc_by_name)
-        allowed = {leg.arc for leg in demand.legs}
+        allowed = {step.arc for step in demand.path_arcs}
         if arcs is None or not allowed.issuperset(arcs) or flow.arcs[arcs[-1]].result != query.join:
             waiting.append(number)
             continue
@@ -60,7 +60,7 @@ def _maintain_as(ledger: Ledger, known: JointPlan, arc_by_name: dict[ArcName, in
             demand = ledger.flow.demands[number]
             path = path_by_owner.get((ledger.flow.stores[store].join, demand.start))
             arcs = None if path is None else _arcs(path, arc_by_name)
-            if arcs is not None and {leg.arc for leg in demand.legs}.issuperset(arcs):
+            if arcs is not None and {step.arc for step in demand.path_arcs}.issuperset(arcs):
                 ledger.remove(number)
                 ledger.add(number, arcs)
 

@@ -45,7 +45,9 @@ class Ledger:
         self._is_base = [store.is_base for store in flow.stores]
         self._price = [arc.costs[0] for arc in flow.arcs]
         self._target = [arc.target for arc in flow.arcs]
-        self._legs = [tuple((leg.arc, leg.tail, leg.head) for leg in demand.legs) for demand in flow.demands]
+        self._path_arcs = [
+            tuple((step.arc, step.tail, step.head) for step in demand.path_arcs) for demand in flow.demands
+        ]
         self._arcs_into: list[list[int]] = [[] for _ in flow.stores]
         for number, target in enumerate(self._target):
             self._arcs_into[target].append(number)
@@ -141,7 +143,7 @@ class Ledger:
         best = [math.inf] * node_count
         best[0] = 0.0
         came: list[tuple[int, int]] = [(-1, -1)] * node_count
-        for arc, tail, head in self._legs[demand]:
+        for arc, tail, head in self._path_arcs[demand]:
             cost = best[tail]
             if not takers[arc]:
                 cost += price[arc]

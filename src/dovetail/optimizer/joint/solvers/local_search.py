@@ -37,8 +37,8 @@ class LocalSearch:
         self._random = random.Random(SEED)
         demands_by_store: list[set[int]] = [set() for _ in self.flow.stores]
         for number, demand in enumerate(self.flow.demands):
-            for leg in demand.legs:
-                demands_by_store[self.flow.arcs[leg.arc].target].add(number)
+            for step in demand.path_arcs:
+                demands_by_store[self.flow.arcs[step.arc].target].add(number)
         self._demands_by_store = [sorted(demands) for demands in demands_by_store]
 
     @property
@@ -105,7 +105,7 @@ class LocalSearch:
         """
         ledger = self.ledger
         for number in demands:
-            if ledger.paths[number] is None or len(self.flow.demands[number].legs) == 1:
+            if ledger.paths[number] is None or len(self.flow.demands[number].path_arcs) == 1:
                 continue
             before = ledger.snapshot() if ledger.room < math.inf or ledger.closes(number) else None
             ledger.remove(number)

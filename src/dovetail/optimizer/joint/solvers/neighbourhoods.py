@@ -64,8 +64,8 @@ def _related_queries(flow: Flow) -> list[list[int]]:
     stores: list[set[int]] = [set() for _ in flow.problem.queries]
     for demand in flow.demands:
         if demand.query is not None:
-            steps[demand.query].update(leg.arc for leg in demand.legs)
-            stores[demand.query].update(flow.arcs[leg.arc].target for leg in demand.legs)
+            steps[demand.query].update(step.arc for step in demand.path_arcs)
+            stores[demand.query].update(flow.arcs[step.arc].target for step in demand.path_arcs)
 
     def related(query: int) -> list[int]:
         others = [other for other, own in enumerate(stores) if other != query and own & stores[query]]

@@ -28,20 +28,20 @@ MANY_OF_A_COLUMN = 24
 
 
 @dataclass(frozen=True)
-class DecidedSelections:
+class AllSelections:
     """What each selection says of each row, and how many rows it passes."""
 
     words: SelectionWords
     counts: npt.NDArray[np.int64]
 
 
-def decide_selections(
+def select_all(
     selections: tuple[Expression, ...],
     column_of: Callable[[Column], pa.Array],
     length: int,
     timezone: str,
     on_failure: OnFailure,
-) -> DecidedSelections:
+) -> AllSelections:
     """One that fails is told, and passes no row."""
     plan = _plan(selections, timezone)
     words = no_selections(len(selections), length)
@@ -59,7 +59,7 @@ def decide_selections(
             continue
         counts[place] = np.count_nonzero(mask)
         add_mask(words, place, mask)
-    return DecidedSelections(SelectionWords(words, len(selections), length, frozenset(failed)), counts)
+    return AllSelections(SelectionWords(words, len(selections), length, frozenset(failed)), counts)
 
 
 @lru_cache(maxsize=64)

@@ -16,7 +16,7 @@ from dovetail.core.errors import EvaluationError
 from dovetail.kernels.arrow_types import arrow_type
 from dovetail.kernels.evaluate.evaluate import evaluate_mask
 from dovetail.kernels.select import thresholds
-from dovetail.kernels.select.decide_selections import MANY_OF_A_COLUMN, decide_selections
+from dovetail.kernels.select.select_all import MANY_OF_A_COLUMN, select_all
 from dovetail.kernels.select.thresholds import compared_column
 from dovetail.query.expression import Call, Column, Expression, Literal
 from dovetail.query.types import BIGINT, BOOLEAN, DATE, DOUBLE, FLOAT, INT, STRING, TIMESTAMP, SqlType
@@ -51,7 +51,7 @@ def never(_selection: Expression, error: EvaluationError) -> None:
 
 
 def assert_as_alone(selections: tuple[Expression, ...], column_of: Callable[[Column], pa.Array], length: int) -> None:
-    decided = decide_selections(selections, column_of, length, "UTC", never)
+    decided = select_all(selections, column_of, length, "UTC", never)
     for place, selection in enumerate(selections):
         alone = evaluate_mask(selection, column_of, length)
         assert decided.words.mask(place).tolist() == alone.tolist(), str(selection)
@@ -105,7 +105,7 @@ def test_a_selection_that_fails_passes_nothing_and_is_told() -> None:
     fails = Call("gt", (Call("div", (Literal(1, INT), x), INT), Literal(0, INT)), BOOLEAN)
     fine = tuple(Call("ge", (x, Literal(constant, INT)), BOOLEAN) for constant in range(30))
     told: list[Expression] = []
-    decided = decide_selections(
+    decided = select_all(
         (fails, *fine), lambda _: pa.array([0, 5], pa.int32()), 2, "UTC", lambda each, _error: told.append(each)
     )
     assert told == [fails]
