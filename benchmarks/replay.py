@@ -17,6 +17,7 @@ from benchmarks.peers.dovetail_peer import read_back, running_query
 from benchmarks.peers.spark_peer import trigger_ms
 from benchmarks.verify import Answer
 from dovetail import Session
+from dovetail.engine.options.engine_options import with_tuning
 from dovetail.runtime.report import STATISTICS
 
 POLL_S = 0.01
@@ -106,7 +107,7 @@ def replay(
     read: Collection[str] | None = None,
 ) -> Replay:
     """`read_rows`: the answers themselves, if they are few, instead of their checksums; `read`: of these queries."""
-    session = Session(spark, folder, **options)
+    session = Session(spark, folder, **with_tuning(options))
     try:
         for stream in streams:
             session.create_stream(stream.name, stream.read(spark), stream.event_time, LATENESS)

@@ -26,6 +26,7 @@ from benchmarks.replay import StreamFolder, duckdb_views
 from benchmarks.workbench import Workbench
 from dovetail import Session
 from dovetail.engine.delivery.commit_news import CommitNews
+from dovetail.engine.options.engine_options import with_tuning
 
 ROWS_PER_S = 2000
 MAX_UNITS = 8
@@ -140,7 +141,7 @@ def _run(
     folders = stream_folders(bench.fresh_folder("streams"))
     feeder = Feeder(profile, folders)
     made = ElasticRun()
-    session = Session(bench.spark, bench.fresh_folder("elastic"), **options)
+    session = Session(bench.spark, bench.fresh_folder("elastic"), **with_tuning(options))
     try:
         for folder in folders:
             frame = bench.spark.readStream.schema(folder.schema_ddl).parquet(str(folder.path))

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from dovetail import Session
 from dovetail.engine.delivery.commit_news import CommitNews
+from dovetail.engine.options import EngineTuning
 from dovetail.runtime.spark.local_session import local_spark
 
 SQL = (
@@ -38,11 +39,10 @@ def main(master: str, folder: Path, max_partitions: str, settings: dict[str, str
         folder / "checkpoint",
         partitions=1,
         key_groups=16,
-        small_batch_rows=0,
         elastic=True,
         max_partitions=int(max_partitions),
         max_bytes_per_partition=150_000,
-        scale_after=2,
+        tuning=EngineTuning(small_batch_rows=0, scale_after=2),
     )
     schema = spark.read.parquet(str(folder / "data" / "a")).schema
     for name in ("a", "b"):

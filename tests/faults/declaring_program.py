@@ -11,6 +11,7 @@ import re
 import sys
 
 from dovetail import Session
+from dovetail.engine.options import EngineTuning
 from dovetail.query.stream_spec import StreamSpec
 from dovetail.query.types import BIGINT, INT, TIMESTAMP
 from dovetail.runtime.spark.local_session import local_spark
@@ -21,7 +22,7 @@ COLUMNS = (("id", BIGINT), ("ts", TIMESTAMP), ("k", INT), ("x", INT))
 def main(master: str, data: str, checkpoint: str, queries: str) -> None:
     sql_by_name = json.loads(queries)
     spark = local_spark("dovetail-faults", spark__master=master)
-    session = Session(spark, checkpoint, partitions=2, key_groups=16, small_batch_rows=0)
+    session = Session(spark, checkpoint, partitions=2, key_groups=16, tuning=EngineTuning(small_batch_rows=0))
     # The last letter first, so that a new stream is never the last of them.
     for name in sorted(set(re.findall(r"(?:FROM|JOIN) (\w+)", queries)), reverse=True):
         options = {"path": f"{data}/{name}", "maxFilesPerTrigger": "1"}

@@ -9,13 +9,14 @@ import json
 import sys
 
 from dovetail import Session
+from dovetail.engine.options import EngineTuning
 from dovetail.runtime.spark.local_session import local_spark
 
 
 def main(master: str, data: str, checkpoint: str, queries: str) -> None:
     sql_by_name = json.loads(queries)
     spark = local_spark("dovetail-faults", spark__master=master)
-    session = Session(spark, checkpoint, partitions=2, key_groups=16, small_batch_rows=0)
+    session = Session(spark, checkpoint, partitions=2, key_groups=16, tuning=EngineTuning(small_batch_rows=0))
     schema = spark.read.parquet(f"{data}/a").schema
     for name in ("a", "b"):
         files = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(f"{data}/{name}")

@@ -13,6 +13,7 @@ import pytest
 
 from dovetail import Session
 from dovetail.core.errors import SessionError, StreamError
+from dovetail.engine.options import EngineTuning
 from dovetail.query.stream_spec import StreamSpec
 from dovetail.query.types import BIGINT, TIMESTAMP
 
@@ -51,7 +52,7 @@ def folders(tmp_path: Path) -> Folders:
 
 
 def open_session(spark: SparkSession, tmp_path: Path) -> Session:
-    return Session(spark, tmp_path / "checkpoint", partitions=2, key_groups=8, small_batch_rows=0)
+    return Session(spark, tmp_path / "checkpoint", partitions=2, key_groups=8, tuning=EngineTuning(small_batch_rows=0))
 
 
 def pairs(left: str, right: str) -> str:

@@ -12,6 +12,7 @@ import pytest
 from dovetail import Session
 from dovetail.demo.queries import QUERIES
 from dovetail.demo.streams import STREAMS
+from dovetail.engine.options import EngineTuning
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -91,7 +92,7 @@ def run_spark(spark: SparkSession, files: Path, folder: Path) -> dict[str, Count
 
 
 def test_spark_streaming_dovetail_and_batch_sql_agree(spark: SparkSession, files: Path, tmp_path: Path) -> None:
-    session = Session(spark, tmp_path / "checkpoint", small_batch_rows=0)
+    session = Session(spark, tmp_path / "checkpoint", tuning=EngineTuning(small_batch_rows=0))
     for stream in STREAMS:
         session.create_stream(stream.name, stream_of(spark, files, stream.name), event_time="ts", lateness="1 second")
     queries = {query.name: session.create_query(query.sql, name=query.name) for query in QUERIES}

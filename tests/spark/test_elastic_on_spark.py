@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dovetail import Session
+from dovetail.engine.options import EngineTuning
 from dovetail.runtime.spark.executors import Executors, Manager
 from tests.support.asserts import assert_same_answers
 from tests.support.cases import EngineCase, keep_rows_in_time
@@ -43,11 +44,10 @@ def test_changing_partitions_change_no_answer(spark: SparkSession, tmp_path: Pat
         tmp_path / "checkpoint",
         partitions=1,
         key_groups=16,
-        small_batch_rows=0,
         elastic=True,
         max_partitions=5,
         max_bytes_per_partition=max_bytes,
-        scale_after=1,
+        tuning=EngineTuning(small_batch_rows=0, scale_after=1),
     )
     for stream in case.streams:
         frame = streams.frame(stream)

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dovetail import Session
+from dovetail.engine.options import EngineTuning
 from tests.support.asserts import assert_same_answers
 from tests.support.oracles.answers import answers_of_table
 
@@ -57,7 +58,13 @@ def test_answers_are_those_of_batch_sql(spark: SparkSession, tmp_path: Path) -> 
         (tmp_path / stream).mkdir()
         for batch in range(BATCHES):
             pq.write_table(rows_of(rng, batch), tmp_path / stream / f"{batch}.parquet")
-    session = Session(spark, str(tmp_path / "checkpoint"), partitions=2, small_batch_rows=0, max_pairs_per_batch=50_000)
+    session = Session(
+        spark,
+        str(tmp_path / "checkpoint"),
+        partitions=2,
+        max_pairs_per_batch=50_000,
+        tuning=EngineTuning(small_batch_rows=0),
+    )
     for stream in ("a", "b"):
         static = spark.read.parquet(str(tmp_path / stream))
         static.createOrReplaceTempView(stream)

@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dovetail import Session
+from dovetail.engine.options import EngineTuning
 from dovetail.frontend.compile_sql import compile_sql
 from tests.support.asserts import assert_same_answers
 from tests.support.cases import EngineCase
@@ -43,7 +44,11 @@ def test_a_drained_session_answers_groups_as_batch_sql(
     case = rich_case(seed)
     streams = FileStreams(spark, case, tmp_path / "streams")
     session = Session(
-        spark, str(tmp_path / "checkpoint"), partitions=2, key_groups=16, small_batch_rows=small_batch_rows
+        spark,
+        str(tmp_path / "checkpoint"),
+        partitions=2,
+        key_groups=16,
+        tuning=EngineTuning(small_batch_rows=small_batch_rows),
     )
     for stream in case.streams:
         frame = streams.frame(stream)

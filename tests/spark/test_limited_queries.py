@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dovetail import Session
+from dovetail.engine.options import EngineTuning
 from tests.support.asserts import assert_same_answers
 from tests.support.cases import EngineCase, QueryCase, StreamCase, moment_of
 from tests.support.oracles.answers import DuckDbOracle, answers_of_table
@@ -43,7 +44,13 @@ def test_an_exploding_query_stops_and_the_others_stay_exact(spark: SparkSession,
     files = FileStreams(spark, case, tmp_path / "streams")
     for batch in range(len(case.batches)):
         files.add_batch(batch)
-    session = Session(spark, tmp_path / "checkpoint", partitions=2, key_groups=16, small_batch_rows=0, max_pairs=50_000)
+    session = Session(
+        spark,
+        tmp_path / "checkpoint",
+        partitions=2,
+        key_groups=16,
+        tuning=EngineTuning(small_batch_rows=0, max_pairs=50_000),
+    )
     for stream in case.streams:
         session.create_stream(stream.name, files.frame(stream), event_time="ts")
     for query in case.queries:

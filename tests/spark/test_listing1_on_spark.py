@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from benchmarks.data.workloads import write_files
 from dovetail import Session
+from dovetail.engine.options import EngineTuning
 from tests.support.asserts import assert_same_answers
 from tests.support.listing1 import AGGREGATE, JOIN, LATENESS, GameRows, expected_answers
 from tests.support.oracles.answers import answers_of_table
@@ -25,7 +26,9 @@ DDL_BY_STREAM = {
 @pytest.mark.parametrize("exchange", ["references", "rows"])
 def test_both_queries_of_listing_1_run_as_written(spark: SparkSession, tmp_path: Path, exchange: str) -> None:
     batches = list(GameRows().batches())
-    session = Session(spark, str(tmp_path / "checkpoint"), partitions=2, small_batch_rows=0, exchange=exchange)
+    session = Session(
+        spark, str(tmp_path / "checkpoint"), partitions=2, exchange=exchange, tuning=EngineTuning(small_batch_rows=0)
+    )
     for stream, ddl in DDL_BY_STREAM.items():
         write_files(tmp_path / stream, (tables[stream] for tables in batches))
         frame = spark.readStream.schema(ddl).option("maxFilesPerTrigger", 1).parquet(str(tmp_path / stream))

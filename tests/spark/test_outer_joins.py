@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dovetail import Session
+from dovetail.engine.options import EngineTuning
 from tests.support.asserts import assert_same_answers
 from tests.support.cases import EngineCase
 from tests.support.generators.outer_cases import OUTER_LIMITS, flushed, random_outer_case
@@ -40,7 +41,11 @@ def test_once_all_rows_are_decided_the_answers_are_those_of_batch_sql(
     case = case_with_queries(seed)
     streams = FileStreams(spark, case, tmp_path / "streams")
     session = Session(
-        spark, str(tmp_path / "checkpoint"), partitions=2, key_groups=16, small_batch_rows=small_batch_rows
+        spark,
+        str(tmp_path / "checkpoint"),
+        partitions=2,
+        key_groups=16,
+        tuning=EngineTuning(small_batch_rows=small_batch_rows),
     )
     for stream in case.streams:
         session.create_stream(

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dovetail import Session
+from dovetail.engine.options import EngineTuning
 from dovetail.engine.progress.print_progress import print_progress
 from tests.support.spark_runs import FIRST_FILE_AT
 
@@ -51,8 +52,7 @@ def test_rows_travel_less_once_a_placement_is_proven(spark: SparkSession, tmp_pa
         partitions=3,
         key_groups=64,
         exchange="rows",
-        plan_in_background=False,
-        small_batch_rows=0,
+        tuning=EngineTuning(plan_in_background=False, small_batch_rows=0),
     )
     for stream in ("a", "b", "c"):
         folder = str(tmp_path / "streams" / stream)

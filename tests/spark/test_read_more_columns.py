@@ -16,6 +16,7 @@ from pyspark.errors import StreamingQueryException
 
 from dovetail import Session
 from dovetail.core.errors import DovetailError
+from dovetail.engine.options import EngineTuning
 from dovetail.store.manifest import read_manifests
 
 if TYPE_CHECKING:
@@ -65,7 +66,9 @@ def streams(spark: SparkSession, tmp_path: Path) -> Streams:
 
 @pytest.fixture
 def session(spark: SparkSession, tmp_path: Path, streams: Streams) -> Session:
-    session = Session(spark, tmp_path / "checkpoint", partitions=2, key_groups=8, small_batch_rows=0)
+    session = Session(
+        spark, tmp_path / "checkpoint", partitions=2, key_groups=8, tuning=EngineTuning(small_batch_rows=0)
+    )
     streams.register(session)
     return session
 
@@ -156,7 +159,9 @@ def test_it_may_start_anew_in_the_middle_of_batches(spark: SparkSession, tmp_pat
             pq.write_table(pa.table({"k": pa.array(range(3), pa.int64()), **values, "ts": ts}), path)
             # Spark takes files by their age in milliseconds: within one, in any order.
             os.utime(path, (1_000_000 + second, 1_000_000 + second))
-    session = Session(spark, tmp_path / "checkpoint", partitions=2, key_groups=8, small_batch_rows=0)
+    session = Session(
+        spark, tmp_path / "checkpoint", partitions=2, key_groups=8, tuning=EngineTuning(small_batch_rows=0)
+    )
     schema = "k bigint, " + ", ".join(f"{name} bigint" for name in names) + ", ts timestamp"
     for name in "ab":
         files = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(tmp_path / name))

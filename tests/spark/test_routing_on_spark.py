@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dovetail import Session
+from dovetail.engine.options.engine_options import with_tuning
 from dovetail.engine.planning.planner import Planner
 from dovetail.engine.progress.print_progress import print_progress
 from dovetail.optimizer.passes.choose_routing import ChosenRouting
@@ -43,8 +44,8 @@ def case_of(seed: int, limits: CaseLimits = LIMITS) -> EngineCase:
 def check(spark: SparkSession, case: EngineCase, folder: Path, **options: object) -> list[dict[str, Any]]:
     """The progress of every batch."""
     streams = FileStreams(spark, case, folder / "streams")
-    options = {"key_groups": 16, "small_batch_rows": 0, **options}
-    session = Session(spark, str(folder / "checkpoint"), **options)
+    given = with_tuning({"key_groups": 16, "small_batch_rows": 0, **options})
+    session = Session(spark, str(folder / "checkpoint"), **given)
     for stream in case.streams:
         session.create_stream(
             stream.name, streams.frame(stream), event_time=stream.event_time, lateness=stream.lateness

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dovetail import Session
+from dovetail.engine.options import EngineTuning
 from tests.support.asserts import assert_same_answers
 from tests.support.cases import EngineCase, QueryCase, keep_rows_in_time
 from tests.support.generators.cases import THETAS, CaseLimits, nothing_late, random_case
@@ -50,7 +51,7 @@ def open_session(
         str(folder / "checkpoint"),
         partitions=2,
         key_groups=16,
-        small_batch_rows=small_batch_rows,
+        tuning=EngineTuning(small_batch_rows=small_batch_rows),
         **options,
     )
     for stream in case.streams:

@@ -13,6 +13,7 @@ import pytest
 
 from dovetail import Session
 from dovetail.engine.delivery.marks import DeliveryMarks
+from dovetail.engine.options import EngineTuning
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,7 +41,9 @@ class Setting:
                 os.utime(path, (1_700_000_000 + batch, 1_700_000_000 + batch))
 
     def open(self) -> Session:
-        session = Session(self.spark, self.folder / "checkpoint", partitions=2, key_groups=16, small_batch_rows=0)
+        session = Session(
+            self.spark, self.folder / "checkpoint", partitions=2, key_groups=16, tuning=EngineTuning(small_batch_rows=0)
+        )
         for name in ("a", "b"):
             reader = self.spark.readStream.schema("k INT, v INT, ts TIMESTAMP").option("maxFilesPerTrigger", 1)
             session.create_stream(name, reader.parquet(str(self.folder / name)), event_time="ts")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dovetail import Session
+from dovetail.engine.options import EngineTuning
 from tests.support.asserts import assert_same_answers
 from tests.support.cases import EngineCase, keep_rows_in_time
 from tests.support.generators.cases import CaseLimits, random_case
@@ -36,7 +37,9 @@ def case_of_many_batches(seed: int) -> EngineCase:
 
 
 def open_session(spark: SparkSession, case: EngineCase, streams: FileStreams, folder: Path) -> Session:
-    session = Session(spark, str(folder / "checkpoint"), partitions=2, key_groups=16, small_batch_rows=0)
+    session = Session(
+        spark, str(folder / "checkpoint"), partitions=2, key_groups=16, tuning=EngineTuning(small_batch_rows=0)
+    )
     for stream in case.streams:
         session.create_stream(
             stream.name, streams.frame(stream), event_time=stream.event_time, lateness=stream.lateness

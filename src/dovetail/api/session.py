@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Any, Literal, Unpack, overload
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -29,7 +29,8 @@ from dovetail.engine.delivery.deliveries import Deliveries
 from dovetail.engine.delivery.delivery import Delivery
 from dovetail.engine.engine import Engine
 from dovetail.engine.explain.explain import ExplainFormat, explain_plan
-from dovetail.engine.options import make_options
+from dovetail.engine.options import EngineTuning, user_options
+from dovetail.engine.options.session_options import SessionOptions
 from dovetail.engine.planning.elastic_units import ElasticUnits
 from dovetail.frontend.parse.statement import CreateStream
 from dovetail.query.durations import DurationError, parse_duration
@@ -55,8 +56,15 @@ class Session:
     """One Spark application that runs many continuous queries as one pipeline."""
 
     def __init__(
-        self, spark: SparkSession, checkpoint_dir: str | Path, *, trigger: str | None = None, **options: Any
+        self,
+        spark: SparkSession,
+        checkpoint_dir: str | Path,
+        *,
+        trigger: str | None = None,
+        tuning: EngineTuning | None = None,
+        **options: Unpack[SessionOptions],
     ) -> None:
+        """What the options do is in docs/options.md; `tuning` is for tests and benchmarks."""
         use_own_interpreter(spark)
         self._spark = spark
         self._trigger = check_trigger(trigger)
@@ -66,8 +74,8 @@ class Session:
         self._stopping_lock = threading.RLock()
         if options.get("partitions") is None:
             options["partitions"] = spark.sparkContext.defaultParallelism
-        options.setdefault("timezone", spark.conf.get("spark.sql.session.timeZone"))
-        self._engine = Engine(local_path(checkpoint_dir), make_options(**options))
+        timezone = str(spark.conf.get("spark.sql.session.timeZone"))
+        self._engine = Engine(local_path(checkpoint_dir), user_options(options, timezone, tuning))
         self._deliveries = Deliveries(self._engine, partial(_write_sink, spark))
         self._pipeline = SparkPipeline(spark, self._engine.root, self._engine.batches.run)
         for name, spec in self._engine.streams.declared().items():

@@ -71,11 +71,11 @@ class Engine:
         admission = Admission(options, planner.joint.units)
         self._checkpoint_lock = CheckpointLock(root)
         try:
-            self.head = Head(_state_of(root), options.statistics)
+            self.head = Head(_state_of(root), options.planning.statistics)
             self._plane = ControlPlane(root, options, compile_text)
             self.streams = Streams(self.head, self._plane)
             self.answers = Answers(root, self.head)
-            if options.elastic:
+            if options.elasticity.elastic:
                 planner.elastic = ElasticUnits(options, self.head.state.buckets)
         except DovetailError:
             self._checkpoint_lock.release()

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from dovetail.engine.options import EngineOptions
+from dovetail.engine.options import make_options
 from dovetail.engine.planning import joint_planner
 from dovetail.engine.planning.joint_planner import JointPlanner
 from dovetail.frontend.compile_sql import compile_sql
@@ -31,7 +31,7 @@ def live(name: str) -> LiveQuery:
 
 
 def planner(*, plan_in_background: bool = False) -> JointPlanner:
-    options = EngineOptions(optimizer="joint", keep_intermediates="by cost", plan_in_background=plan_in_background)
+    options = make_options(optimizer="joint", keep_intermediates="by cost", plan_in_background=plan_in_background)
     return JointPlanner(options, DEFAULT_UNIT_COSTS)
 
 

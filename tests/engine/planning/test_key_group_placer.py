@@ -13,7 +13,7 @@ import pytest
 
 from dovetail.core.errors import SessionError
 from dovetail.engine.explain.explain import explain_plan
-from dovetail.engine.options import EngineOptions
+from dovetail.engine.options import make_options
 from dovetail.engine.planning.key_group_placer import PlacingRules
 from dovetail.kernels.match.hash_keys import group_of_codes, hash_keys
 from dovetail.optimizer.decisions import Decisions
@@ -226,13 +226,13 @@ def test_a_background_answer_is_taken_over_at_a_batch_edge(tmp_path: Path) -> No
 
 
 def test_options_say_whether_placements_follow_the_data(tmp_path: Path) -> None:
-    assert not EngineOptions().places_by_samples
-    assert EngineOptions(exchange="rows").places_by_samples
-    assert not EngineOptions(exchange="rows", copies="key").places_by_samples
-    assert not EngineOptions(exchange="rows", placement="even").places_by_samples
-    assert EngineOptions(placement="shared").places_by_samples
+    assert not make_options().places_by_samples
+    assert make_options(exchange="rows").places_by_samples
+    assert not make_options(exchange="rows", copies="key").places_by_samples
+    assert not make_options(exchange="rows", placement="even").places_by_samples
+    assert make_options(placement="shared").places_by_samples
     with pytest.raises(SessionError, match="placement is 'best'"):
-        EngineOptions(placement="best")
+        make_options(placement="best")
     feed = Feed(tmp_path, placement="even")
     feed.push(together, 2)
     assert feed.session.engine.plans.placer is None

@@ -48,7 +48,9 @@ def test_the_docs_name_every_key() -> None:
     parts = {"listen": Listen, "auth": Auth, "limits": Limits}
     keys = {entry.name for entry in fields(ServiceConfig)} - set(parts)
     keys |= {f"{part}.{entry.name}" for part, record in parts.items() for entry in fields(record)}
-    assert [key for key in sorted({*keys, *SESSION_KEYS}) if f"| `{key}` |" not in text] == []
+    assert [key for key in sorted(keys) if f"| `{key}` |" not in text] == []
+    options = DOCS.with_name("options.md").read_text(encoding="utf-8")
+    assert [key for key in SESSION_KEYS if f"| `{key}` |" not in options] == []
 
 
 def test_a_checkpoint_folder_is_enough(file: ConfigFile, tmp_path: Path) -> None:
@@ -63,7 +65,7 @@ def test_everything_is_read(file: ConfigFile, tmp_path: Path) -> None:
         checkpoint_dir: /var/checkpoint
         trigger: available_now
         spark: {spark.master: "local[2]", spark.ui.enabled: false, spark.task.cpus: 1}
-        session: {partitions: 4, optimizer: joint, replan: no}
+        session: {partitions: 4, optimizer: joint, elastic: no}
         streams:
           clicks:
             format: csv
@@ -93,7 +95,7 @@ def test_everything_is_read(file: ConfigFile, tmp_path: Path) -> None:
         checkpoint_dir=Path("/var/checkpoint"),
         trigger="available_now",
         spark={"spark.master": "local[2]", "spark.ui.enabled": "false", "spark.task.cpus": "1"},
-        session={"partitions": 4, "optimizer": "joint", "replan": False},
+        session={"partitions": 4, "optimizer": "joint", "elastic": False},
         streams=(
             StreamSpec("clicks", columns, "csv", clicks, "ts", "2 seconds"),
             StreamSpec("orders", (("id", BIGINT),), "kafka", orders),
@@ -185,7 +187,15 @@ smallint, int, bigint, float, double, string, date, timestamp, timestamp_ntz, de
             "line 3, session.optimiser: unknown key\n    instead: did you",
         ),
         ("checkpoint_dir: x\nsession:\n  optimizer: best", "line 3, session.optimizer: optimizer is 'best'"),
-        ("checkpoint_dir: x\nsession:\n  replan: maybe", "line 3, session.replan: replan is 'maybe'"),
+        ("checkpoint_dir: x\nsession:\n  elastic: maybe", "line 3, session.elastic: elastic is 'maybe'"),
+        (
+            "checkpoint_dir: x\nsession:\n  small_batch_rows: 5",
+            "line 3, session.small_batch_rows: no option of a session\n    instead: it is inside",
+        ),
+        (
+            "checkpoint_dir: x\nsession:\n  timezone: UTC",
+            "line 3, session.timezone: no option of a session\n    instead: it is Spark's",
+        ),
         ("checkpoint_dir: x\nstreams:\n  s: {}", "line 3, streams.s: stream 's': no format"),
         ("checkpoint_dir: x\nstreams:\n  s: {format: rate, event_time: no}", "has no column 'no' for its event time"),
         ("checkpoint_dir: x\nstreams:\n  s-t: {format: rate}", "line 3, streams.s-t: 's-t' cannot name a stream"),

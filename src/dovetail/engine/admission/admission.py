@@ -37,14 +37,14 @@ class Admission:
         kept = {} if plan is None else {store.id: store for store in plan.stores}
         world = StoreWorld(kept, state.buckets, stats, streams)
         trees = () if plan is None else plan.trees
-        partitions = self._options.partitions if plan is None else plan.placement.partition_count
+        partitions = self._options.partitioning.partitions if plan is None else plan.placement.partition_count
         found = estimate_query(live, Running(trees, world, self._units, partitions))
         if plan is None and state.registry.running:
             return replace(found, added_rows=None, added_bytes=None)
         return found
 
     def check(self, live: LiveQuery, estimate: QueryEstimate) -> None:
-        check_estimate(live.name, estimate, self._options)
+        check_estimate(live.name, estimate, self._options.limits)
 
     def remember(self, query_id: str, estimate: QueryEstimate) -> None:
         self._estimate_by_query[query_id] = estimate

@@ -7,7 +7,7 @@ from typing import Any
 
 from dovetail.core.errors import LimitExceeded
 from dovetail.core.text_tree import TextTree
-from dovetail.engine.options import EngineOptions
+from dovetail.engine.options.limits import Limits
 from dovetail.stats.estimate import Estimate, Origin, number_text
 
 _BYTE_UNITS = ("bytes", "kB", "MB", "GB", "TB")
@@ -51,21 +51,21 @@ class QueryEstimate:
         return str(self.text_tree())
 
 
-def check_estimate(name: str, estimate: QueryEstimate, options: EngineOptions) -> None:
+def check_estimate(name: str, estimate: QueryEstimate, limits: Limits) -> None:
     """Refuse what is expected to pass a limit. Figures that are unknown or only assumed refuse nothing."""
     stored = estimate.added_bytes
-    if options.max_query_bytes is not None and stored is not None and _passes(stored, options.max_query_bytes):
+    if limits.max_query_bytes is not None and stored is not None and _passes(stored, limits.max_query_bytes):
         raise LimitExceeded(
-            f"query {name!r} would store about {bytes_text(stored)}; limit {byte_count_text(options.max_query_bytes)}",
+            f"query {name!r} would store about {bytes_text(stored)}; limit {byte_count_text(limits.max_query_bytes)}",
             where="limit max_query_bytes, of what is stored only because of this query",
             hint="shorten its time bounds, select fewer rows, or ask for a higher limit",
         )
     cost = estimate.share_ms.value + estimate.answers_ms.value
     is_known = Origin.ASSUMED not in (estimate.share_ms.origin, estimate.answers_ms.origin)
-    if options.max_query_cost_ms is not None and is_known and cost > options.max_query_cost_ms:
+    if limits.max_query_cost_ms is not None and is_known and cost > limits.max_query_cost_ms:
         raise LimitExceeded(
             f"query {name!r} would take about {number_text(cost)} ms of work a batch;"
-            f" limit {number_text(options.max_query_cost_ms)} ms",
+            f" limit {number_text(limits.max_query_cost_ms)} ms",
             where="limit max_query_cost_ms, of its share of shared steps and its answers",
             hint="select fewer rows, join by a key with more values, or ask for a higher limit",
         )

@@ -15,7 +15,7 @@ from dovetail.core.errors import LimitExceeded
 from dovetail.engine.admission.storage_limit import StorageLimit
 from dovetail.engine.control.query_options import QueryOptions
 from dovetail.engine.control.registry import QueryRecord
-from dovetail.engine.options import EngineOptions
+from dovetail.engine.options.limits import Limits
 from dovetail.optimizer.intermediates.kept import KeptIntermediate, maintained_by
 from dovetail.plan.fill import filled_by
 from dovetail.plan.group_plan import GroupPlan
@@ -34,15 +34,15 @@ class HeldTo:
 def batch_limits(
     running: Iterable[QueryRecord],
     kept: Iterable[KeptIntermediate],
-    options: EngineOptions,
+    session: Limits,
     groups: Iterable[GroupPlan] = (),
 ) -> BatchLimits:
     """A join that is kept may take as many pairs as all its users together: each would look for its own otherwise.
 
     The join behind groups is that of each of their users: it goes on as long as it is within the limits of one.
     """
-    usual = limits_of(QueryOptions(), options)
-    own = {record.id: limits_of(record.options, options) for record in running}
+    usual = limits_of(QueryOptions(), session)
+    own = {record.id: limits_of(record.options, session) for record in running}
     own = {query: limits for query, limits in own.items() if limits != usual}
     for group in groups:
         allowed = [own.get(user.query, usual).pairs for user in group.users]
@@ -56,10 +56,10 @@ def batch_limits(
     return BatchLimits(usual, own)
 
 
-def limits_of(chosen: QueryOptions, options: EngineOptions) -> QueryLimits:
+def limits_of(chosen: QueryOptions, session: Limits) -> QueryLimits:
     """What the query chose, else the session's. Every result is a pair, so who may find many may meet as many."""
-    results = chosen.max_results_per_batch or options.max_results_per_batch
-    pairs = chosen.max_pairs_per_batch or options.max_pairs_per_batch
+    results = chosen.max_results_per_batch or session.max_results_per_batch
+    pairs = chosen.max_pairs_per_batch or session.max_pairs_per_batch
     if pairs is not None and chosen.max_pairs_per_batch is None and chosen.max_results_per_batch is not None:
         pairs = max(pairs, chosen.max_results_per_batch)
     return QueryLimits(results, pairs)

@@ -15,7 +15,9 @@ from dovetail.engine.backfill.history import Arrivals, History
 from dovetail.engine.backfill.record import MissingResults, with_batch_column
 from dovetail.engine.control.registry import QueryState
 from dovetail.engine.engine import Engine
-from dovetail.engine.options import EVEN, INELASTIC, REFERENCES, EngineOptions
+from dovetail.engine.options import EngineOptions
+from dovetail.engine.options.limits import Limits
+from dovetail.engine.options.partitioning import EVEN, REFERENCES
 from dovetail.engine.state import NO_BATCH
 from dovetail.plan.shipping import Copies
 from dovetail.query.stream import Stream
@@ -111,24 +113,15 @@ def _bounds(past: tuple[PastBatch, ...]) -> tuple[tuple[int, str, int], ...]:
 
 
 def _modest(options: EngineOptions) -> EngineOptions:
-    """One task at a time: a backfill takes at most one core from the others."""
-    return replace(
-        options,
-        partitions=1,
-        **INELASTIC,
-        small_batch_rows=1 << 62,
-        optimizer="greedy",
-        keep_intermediates="never",
-        plan_in_background=False,
-        storage_budget=None,
-        exchange=REFERENCES,
-        copies=Copies.PARTITION.value,
-        placement=EVEN,
-        statistics=None,
-        # Limits are for batches of the session: a chunk of the past is several, and nobody waits for it.
-        idle_timeout=None,
-        max_results_per_batch=None,
-        max_pairs_per_batch=None,
-        max_query_bytes=None,
-        max_query_cost_ms=None,
+    """One task at a time: a backfill takes at most one core from the others.
+
+    Limits are for batches of the session: a chunk of the past is several, and nobody waits for it.
+    """
+    return EngineOptions(
+        partitioning=replace(options.partitioning, partitions=1, exchange=REFERENCES, placement=EVEN),
+        limits=Limits.none(),
+        tuning=replace(
+            options.tuning, small_batch_rows=1 << 62, plan_in_background=False, copies=Copies.PARTITION.value
+        ),
+        timezone=options.timezone,
     )

@@ -35,7 +35,7 @@ class Batches:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self._idle_watch = IdleWatch(parts.options.idle_timeout_s)
+        self._idle_watch = IdleWatch(parts.options.limits.idle_timeout_s)
         self._aftermath = Aftermath()
         self._sampled_joins: tuple[SampledJoin, ...] = ()
 

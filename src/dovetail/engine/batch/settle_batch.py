@@ -53,7 +53,7 @@ def settle_batch(ran: Ran, idle_watch: IdleWatch, parts: Parts) -> Settled:
 
 
 def _storage_limit(planned: Planned, streams: Mapping[str, Stream], parts: Parts) -> StorageLimit | None:
-    limit = parts.options.max_query_bytes
+    limit = parts.options.limits.max_query_bytes
     if limit is None:
         return None
     kept, groups = planned.decisions.intermediates, planned.plan.groups

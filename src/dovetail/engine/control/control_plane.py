@@ -176,7 +176,7 @@ class ControlPlane:
         growing, name = [*growing_streams(live), *growing_groups(live.query)], live.name
         if not growing:
             return
-        if self._options.storage_budget is not None:
+        if self._options.limits.storage_budget is not None:
             raise QueryError(
                 f"query {name!r} would keep {', '.join(growing)} for ever, and the session has a storage budget",
                 hint="bound it in time, e.g. add WITHIN 10 SECONDS at the end or group by window(ts, '10 seconds'), or"

@@ -53,11 +53,10 @@ def price_plan(engine: Engine, planned: Planned, alone_for: Collection[str] | No
     What queries cost alone takes a solver: `alone_for` names those of interest, None all of them.
     """
     stats, options = engine.head.statistics, engine.options
-    keeping = options.keep_intermediates
-    may_materialize = keeping == "always" or (keeping == "by cost" and options.optimizer == "joint")
-    view = joint_view(
-        planned.queries, stats, JointOptions(0.0, may_materialize, options.storage_budget, engine.plans.unit_costs)
-    )
+    keeping = options.planning.keep_intermediates
+    may_materialize = keeping == "always" or (keeping == "by cost" and options.planning.optimizer == "joint")
+    budget = options.limits.storage_budget
+    view = joint_view(planned.queries, stats, JointOptions(0.0, may_materialize, budget, engine.plans.unit_costs))
     running = running_plan(view, planned.decisions, engine.streams.by_name, planned.orders)
     if alone_for is not None:
         readers = [(group.id, {user.query for user in group.users}) for group in planned.plan.groups]

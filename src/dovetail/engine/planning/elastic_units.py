@@ -84,8 +84,8 @@ class ElasticUnits:
         self._options = options
         self._settings = options.scaling
         stored = sum(meta.size_bytes for meta in buckets)
-        by_memory = math.ceil(stored / options.max_bytes_per_partition / options.target_load)
-        self._scaling: Scaling = begin_scaling(self._settings, max(options.partitions, by_memory))
+        by_memory = math.ceil(stored / options.elasticity.max_bytes_per_partition / options.tuning.target_load)
+        self._scaling: Scaling = begin_scaling(self._settings, max(options.partitioning.partitions, by_memory))
         self._changes = 0
         self._because = ""
         self._running: SharedPlan | None = None
@@ -123,14 +123,14 @@ class ElasticUnits:
         load = measured_load(
             batch,
             stats,
-            max_bytes=self._options.max_bytes_per_partition,
+            max_bytes=self._options.elasticity.max_bytes_per_partition,
             batch_s=batch_s,
             interval_s=self.interval_s,
             is_one_task=is_one_task,
         )
         moved = 0
         if self._running is not None and self._running.placement.partition_count != load.units:
-            moved = rewritten_rows(batch, self._running, self._options.merge_fanout)
+            moved = rewritten_rows(batch, self._running, self._options.tuning.merge_fanout)
         self._running = batch.plan
         self._scaling = next_scaling(self._settings, self._scaling, load)
         if self._scaling.because:

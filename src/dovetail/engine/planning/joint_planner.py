@@ -55,7 +55,7 @@ class JointPlanner:
     def __init__(self, options: EngineOptions, units: UnitCosts) -> None:
         self._options = options
         self.units = units
-        self.partitions = options.partitions
+        self.partitions = options.partitioning.partitions
         self.current: JointDecision | None = None
         self._asked: tuple[tuple[str, ...], StatsCatalog] | None = None
         self._asking: Background[tuple[JointDecision, float]] | None = None
@@ -77,7 +77,7 @@ class JointPlanner:
     def for_preview(self) -> JointPlanner:
         """One that decides as this one would at the next batch, and of which this one never hears."""
         other = copy(self)
-        if self._options.plan_in_background:
+        if self._options.tuning.plan_in_background:
             # What it asked would be answered when nobody looks any more.
             other._rest = Rest(math.inf)
         return other
@@ -93,11 +93,11 @@ class JointPlanner:
             self._asking.wait()
 
     def _ask(self, queries: tuple[LiveQuery, ...], streams: Mapping[str, Stream], stats: StatsCatalog) -> None:
-        is_background = self._options.plan_in_background
+        is_background = self._options.tuning.plan_in_background
         options = JointOptions(
             budget_s=BACKGROUND_BUDGET_S if is_background else INLINE_BUDGET_S,
-            may_materialize=self._options.keep_intermediates == "by cost",
-            storage_budget=self._options.storage_budget,
+            may_materialize=self._options.planning.keep_intermediates == "by cost",
+            storage_budget=self._options.limits.storage_budget,
             units=self.units,
             partitions=self.partitions,
         )
@@ -112,7 +112,7 @@ class JointPlanner:
         if asking is None or not asking.is_over:
             return
         self._asking = None
-        if self._options.plan_in_background:
+        if self._options.tuning.plan_in_background:
             self._rest.begin_after(asking.core_seconds)
         if asking.answer is not None:
             found, cost_before = asking.answer

@@ -80,7 +80,7 @@ class Planner:
         self.history = PlanHistory()
         self.placer: KeyGroupPlacer | None = None
         if options.places_by_samples:
-            self.placer = KeyGroupPlacer(units, in_background=options.plan_in_background)
+            self.placer = KeyGroupPlacer(units, in_background=options.tuning.plan_in_background)
         self.elastic: ElasticUnits | None = None
 
     @property
@@ -122,14 +122,14 @@ class Planner:
             plan = plan_queries(
                 queries,
                 streams,
-                even_placement(self._options.key_groups, self._options.partitions),
+                even_placement(self._options.partitioning.key_groups, self._options.partitioning.partitions),
                 epoch=epoch,
                 stats=stats,
                 decisions=self._with_placing_keys(decisions, state, now),
                 orders=orders,
                 groups=groups,
             )
-            plan = choose_factorizations(plan) if self._options.factorize else plan
+            plan = choose_factorizations(plan) if self._options.tuning.factorize else plan
         plan = self._placed(plan, now, decisions)
         choose = decisions.routing or self._routing_policy
         routings = choose(plan, now, () if running is None else running.routings)
@@ -151,7 +151,9 @@ class Planner:
         """Where nobody decided which of several keys places an index, and it matters."""
         if decisions.placing_keys is not None or not self._options.may_place_by_one_key:
             return decisions
-        partitions = self._options.partitions if self._running is None else self._running.plan.placement.partition_count
+        partitions = self._options.partitioning.partitions
+        if self._running is not None:
+            partitions = self._running.plan.placement.partition_count
         newest: dict[IndexName, int] = {}
         for meta in state.buckets:
             for index, _ in meta.indexes:
@@ -164,8 +166,9 @@ class Planner:
         if self.elastic is not None and decisions.placement is None:
             choose = self.elastic.at_scale(choose)
         placements = choose(plan, stats, None if self._running is None else self._running.plan.placements)
-        if placements.usual.group_count != self._options.key_groups:
-            raise ValueError(f"{placements.usual.group_count} key groups are placed of {self._options.key_groups}")
+        key_groups = self._options.partitioning.key_groups
+        if placements.usual.group_count != key_groups:
+            raise ValueError(f"{placements.usual.group_count} key groups are placed of {key_groups}")
         if placements.special:
             placements = placements.only(uses_of(plan))
         return plan if placements == plan.placements else replace(plan, placements=placements)
@@ -179,14 +182,14 @@ class Planner:
     def _placement_policy(self) -> PlacementPolicy:
         if self.placer is not None:
             return self.placer
-        return even_placements(self._options.key_groups, self._options.partitions)
+        return even_placements(self._options.partitioning.key_groups, self._options.partitioning.partitions)
 
     @cached_property
     def _routing_policy(self) -> RoutingPolicy:
         routing = self._options.fixed_routing
         if routing is not None:
             return fixed_routing(routing)
-        return choose_routings if self._options.replan else keep_routings
+        return choose_routings if self._options.tuning.replan else keep_routings
 
     def _with_groups(self, queries: tuple[LiveQuery, ...]) -> tuple[tuple[LiveQuery, ...], tuple[GroupPlan, ...]]:
         """The same records as long as the queries are the same: planners remember what they derive from one."""
@@ -232,7 +235,7 @@ class Planner:
         if running is None:
             return now
         # A join of two has but one order, a single stream none.
-        is_fixed = not self._options.replan or all(len(each.query.relations) <= 2 for each in queries)
+        is_fixed = not self._options.tuning.replan or all(len(each.query.relations) <= 2 for each in queries)
         reasons = () if is_fixed else replan_reasons(running.stats, now, queries)
         if not reasons:
             return running.stats
@@ -242,9 +245,9 @@ class Planner:
     def _decide_by_options(
         self, queries: tuple[LiveQuery, ...], streams: Mapping[str, Stream], stats: StatsCatalog, batch: int
     ) -> Decisions:
-        decide = greedy if self._options.optimizer == "greedy" else self.joint
+        decide = greedy if self._options.planning.optimizer == "greedy" else self.joint
         decisions = decide(queries, streams, stats, batch)
-        if self._options.keep_intermediates == "always":
+        if self._options.planning.keep_intermediates == "always":
             kept = keep_intermediates(queries, streams, stats, batch)
             decisions = replace(decisions, intermediates=kept.intermediates)
         return decisions

@@ -12,7 +12,7 @@ from typing import Any
 from dovetail.core.errors import ConfigError, DovetailError, UnknownName
 from dovetail.engine.control.query_options import query_options
 from dovetail.engine.control.registry import check_name
-from dovetail.engine.options import EngineOptions, make_options
+from dovetail.engine.options.engine_options import MOVED, USER_OPTIONS, user_options
 from dovetail.frontend.compile_sql import compile_sql
 from dovetail.query.durations import parse_duration
 from dovetail.query.stream_spec import FILE_FORMATS, OWN_KEYS, VALUE_FORMAT, StreamSpec, stream_spec
@@ -23,7 +23,7 @@ from dovetail.service.config.yaml_section import Problems, Section, read_section
 AVAILABLE_NOW = "available_now"
 LOOPBACK = "127.0.0.1"
 # Statistics are a Python object.
-SESSION_KEYS = tuple(entry.name for entry in fields(EngineOptions) if entry.name != "statistics")
+SESSION_KEYS = tuple(name for name in USER_OPTIONS if name != "statistics")
 
 
 @dataclass(frozen=True)
@@ -148,9 +148,12 @@ def _session(whole: Section) -> dict[str, Any]:
     if section is None:
         return {}
     found = {name: section.scalar(name) for name in section.names() if name in SESSION_KEYS}
-    section.end(SESSION_KEYS)
+    moved = [name for name in section.names() if name in MOVED]
+    for name in moved:
+        section.note("no option of a session", MOVED[name], name)
+    section.end((*SESSION_KEYS, *moved))
     options = {name: scalar.value for name, scalar in found.items() if scalar is not None}
-    section.made(lambda: make_options(**options))
+    section.made(lambda: user_options(options, "UTC"))
     return options
 
 
