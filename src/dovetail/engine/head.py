@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 
 from dovetail.engine.progress.figures import BatchFigures
+from dovetail.engine.progress.recent_batches import RecentBatches
 from dovetail.engine.state import EngineState
 from dovetail.stats.catalog import StatsCatalog
 from dovetail.store.bucket_file import BucketMeta
@@ -28,7 +29,7 @@ class Head:
         self.lock = threading.RLock()
         self._moved = threading.Condition(self.lock)
         self._state = state
-        self._figures: BatchFigures | None = None
+        self.recent = RecentBatches()
         self._given = given or StatsCatalog()
 
     @property
@@ -49,7 +50,7 @@ class Head:
     @property
     def figures(self) -> BatchFigures | None:
         """What happened in the last batch; None before the first one of this process."""
-        return self._figures
+        return self.recent.last
 
     def move(self, state: EngineState) -> None:
         """The state is committed. Whoever waits for it is woken by `announce`, once its figures are taken."""
@@ -58,7 +59,7 @@ class Head:
 
     def announce(self, figures: BatchFigures) -> None:
         with self.lock:
-            self._figures = figures
+            self.recent.note(figures)
             self._moved.notify_all()
 
     def wait_for(self, is_there: Callable[[], bool], timeout_s: float | None = None) -> bool:

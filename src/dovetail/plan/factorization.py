@@ -8,8 +8,11 @@ group from another must be said of walked rows.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+
+from dovetail.query.expression import Expression
 
 
 class FoldedSide(Enum):
@@ -25,3 +28,22 @@ class Factorization:
 
     side: FoldedSide
     folded: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class WhyBuilt:
+    """Why joined rows are built: `because` has a `{}` for each of the `expressions`, which speak of members."""
+
+    because: str
+    expressions: tuple[Expression, ...] = ()
+
+    def __str__(self) -> str:
+        return self.text(str)
+
+    def text(self, written: Callable[[Expression], str]) -> str:
+        return self.because.format(*map(written, self.expressions))
+
+    def also(self, other: WhyBuilt) -> WhyBuilt:
+        if other == self:
+            return self
+        return WhyBuilt(f"{self.because}; {other.because}", (*self.expressions, *other.expressions))

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from dovetail.plan.factorization import Factorization
+from dovetail.plan.factorization import Factorization, WhyBuilt
 from dovetail.plan.store_plan import ROW, IndexPlan
 from dovetail.plan.visibility import Visibility
 from dovetail.query.expression import TRUE, Expression, rename_relations
@@ -116,7 +116,7 @@ class Emit:
     """A query whose last member is joined at this node; `output` speaks of members.
 
     Its rows are answers, rows of the store `into`, or witnesses: then they only tell that their members are partners.
-    With a `factorization` they are not built; `why_built` says in words why rows that are only aggregated must be.
+    With a `factorization` they are not built; `why_built` says why rows that are only aggregated must be.
     """
 
     query: str
@@ -125,7 +125,7 @@ class Emit:
     into: str | None = None
     is_witness: bool = False
     factorization: Factorization | None = None
-    why_built: str | None = None
+    why_built: WhyBuilt | None = None
 
     @property
     def is_answer(self) -> bool:

@@ -23,10 +23,6 @@ def usual_routing(index: IndexPlan) -> Routing:
     return HASH if index.keys else DEALT
 
 
-_MATCHED = ("new", "new", "matched")
-"""The rows that take the trees of semi joins."""
-
-
 @dataclass(frozen=True)
 class SharedPlan:
     """Everything the runtime needs to know; a function of the live queries and the statistics."""
@@ -109,15 +105,8 @@ class SharedPlan:
     @property
     def query_trees(self) -> tuple[ProbeTree, ...]:
         """Everything that queries ask of stores: pairs, and who has a partner."""
-        return tuple(tree for _, tree in self.asked_trees)
-
-    @property
-    def asked_trees(self) -> tuple[tuple[str, ProbeTree], ...]:
-        """The same, and which rows take each tree."""
-        new = (("new", tree) for tree in self.trees)
-        lone = (("decided", each.tree) for each in self.lone_rows)
-        matched = (asked for each in self.matched_rows for asked in zip(_MATCHED, each.trees, strict=True))
-        return (*new, *lone, *matched)
+        lone = (each.tree for each in self.lone_rows)
+        return (*self.trees, *lone, *(tree for each in self.matched_rows for tree in each.trees))
 
     def asked_legs(self) -> Iterator[tuple[str, Leg]]:
         """What queries ask of the rows of a store, with the store; those that answer pairs start from all of theirs."""

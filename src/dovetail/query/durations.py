@@ -61,6 +61,32 @@ def _part_us(number: str, unit: str) -> int:
     return int(micros)
 
 
+def duration_text(micros: int) -> str:
+    """In the largest unit that leaves no rest, seconds with a fraction otherwise.
+
+    >>> duration_text(5_000_000), duration_text(60_000_000), duration_text(-1_500_000)
+    ('5 seconds', '1 minute', '-1.5 seconds')
+    """
+    for unit in ("week", "day", "hour", "minute"):
+        count, rest = divmod(micros, _BASE_UNITS[unit])
+        if count and not rest:
+            return f"{count} {unit}{'' if abs(count) == 1 else 's'}"
+    seconds = (Decimal(micros) / _BASE_UNITS["second"]).normalize()
+    return f"{seconds:f} second{'' if abs(seconds) == 1 else 's'}"
+
+
+def short_duration(micros: float) -> str:
+    """For people, to six digits.
+
+    >>> short_duration(5_000_000), short_duration(90_000_000), short_duration(7_200_000_000), short_duration(3_999_999)
+    ('5 s', '90 s', '2 h', '4 s')
+    """
+    for unit, name in (("day", "d"), ("hour", "h"), ("minute", "min")):
+        if micros and micros % _BASE_UNITS[unit] == 0:
+            return f"{micros / _BASE_UNITS[unit]:g} {name}"
+    return f"{micros / _BASE_UNITS['second']:g} s"
+
+
 def parse_day_to_second(text: str, lower: str, upper: str) -> int:
     """Microseconds of an ANSI literal such as `'1 02:03:04.5' DAY TO SECOND`."""
     names = [lower.lower(), upper.lower()]

@@ -13,8 +13,8 @@ from dovetail.engine.batch.aftermath import Aftermath
 from dovetail.engine.batch.commit_batch import Committed
 from dovetail.engine.batch.parts import Parts
 from dovetail.engine.delivery.commit_news import CommitNews
-from dovetail.engine.explain.describe_placement import describe_placement
-from dovetail.engine.explain.records import PlacementExplained
+from dovetail.engine.explain.describe.placement import describe_placement
+from dovetail.engine.explain.records.partitions import PlacementExplained
 from dovetail.engine.planning.elastic_units import UnitsNow
 from dovetail.engine.progress.figures import BatchFigures
 from dovetail.engine.progress.take_figures import take_figures

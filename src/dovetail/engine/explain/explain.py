@@ -6,10 +6,12 @@ from typing import Any, Literal, get_args, overload
 
 from dovetail.core.errors import SessionError
 from dovetail.engine.engine import Engine
-from dovetail.engine.explain.describe_plan import PlanDescriber
-from dovetail.engine.explain.describe_query import describe_preview, describe_query
-from dovetail.engine.explain.records import PlanExplained, QueryExplained, as_json
-from dovetail.engine.explain.text import plan_text, query_text
+from dovetail.engine.explain.describe.look import Look
+from dovetail.engine.explain.describe.plan import describe_plan
+from dovetail.engine.explain.describe.query import describe_preview, describe_query
+from dovetail.engine.explain.records.plan import PlanExplained, QueryExplained, as_json
+from dovetail.engine.explain.text.plan import plan_text
+from dovetail.engine.explain.text.query import query_text
 
 ExplainFormat = Literal["text", "json"]
 
@@ -24,7 +26,7 @@ def explain_plan(engine: Engine, form: ExplainFormat) -> str | dict[str, Any]: .
 
 def explain_plan(engine: Engine, form: ExplainFormat = "text") -> str | dict[str, Any]:
     _check_form(form)
-    return _rendered(PlanDescriber.of(engine).whole(), form)
+    return _rendered(describe_plan(Look.at(engine)), form)
 
 
 @overload

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -23,12 +23,20 @@ class PricedPlan:
     running: RunningPlan
     book: CostBook
     basis: CostBasis
+    alias_by_relation: Mapping[str, Mapping[str, str]]
+    """By query, how it calls the relations of its steps."""
 
     def cost_of(self, node: ProbeNode) -> StepCost:
         # Whoever takes the node takes the same step.
         leg = node.legs[0]
-        step = self.running.path_by_taker[leg.query, leg.start].steps[node.member - 1]
-        return self.book.cost_by_step[step]
+        return self.book.cost_by_step[self.step_of(node, leg.query, leg.start)]
+
+    def step_of(self, node: ProbeNode, query: str, start: int) -> Step:
+        """The step that a taker takes there."""
+        return self.running.path_by_taker[query, start].steps[node.member - 1]
+
+    def basis_of(self, node: ProbeNode) -> Origin:
+        return self.basis_by_step[self.cost_of(node).step]
 
     @cached_property
     def basis_by_step(self) -> dict[Step, Origin]:
@@ -63,4 +71,5 @@ def price_plan(engine: Engine, planned: Planned, alone_for: Collection[str] | No
         alone_for = {*alone_for, *(name for name, users in readers if users & set(alone_for))}
     alone = costs_alone(view, running.plan, stats, alone_for)
     book = share_costs(view, running.plan, alone, running.wanted_by)
-    return PricedPlan(running, book, cost_basis(view.queries, stats))
+    aliases = {named.live.id: named.alias_by_relation for named in view.queries}
+    return PricedPlan(running, book, cost_basis(view.queries, stats), aliases)

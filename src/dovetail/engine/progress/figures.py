@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from dovetail.engine.explain.records import PlacementExplained
+from dovetail.engine.explain.records.partitions import PlacementExplained
 from dovetail.engine.planning.elastic_units import UnitsNow
 from dovetail.stats.estimate import Estimate
 
@@ -75,11 +75,15 @@ class GroupFigures:
 
 @dataclass(frozen=True)
 class StepFigures:
-    """A step of the plan: `probe_rows` looked, `matched_rows` were found."""
+    """A step of the plan: `probe_rows` came to it, of which somebody wanted the `looked_up_rows`, each once wherever it
+    was sent; `matched_rows` were found. `node` is its id in plans.
+    """
 
+    node: str
     hop: int
     step: str
     probe_rows: int
+    looked_up_rows: int
     matched_rows: int
     queries: tuple[str, ...]
 
@@ -155,6 +159,7 @@ class BatchFigures:
     batch: int
     finished_at: float
     durations: Durations
+    epoch: int = 0
     seconds_by_part: Mapping[str, float] = field(default_factory=dict)
     streams: tuple[StreamFigures, ...] = ()
     queries: tuple[QueryFigures, ...] = ()
@@ -174,10 +179,18 @@ class BatchFigures:
     def input_rows(self) -> int:
         return sum(stream.input_rows for stream in self.streams)
 
+    def rows_of(self, stream: str) -> int:
+        return sum(each.input_rows for each in self.streams if each.name == stream)
+
     @property
     def hop_s(self) -> float:
         """What the tasks of all hops worked together."""
         return sum(seconds for part, seconds in self.seconds_by_part.items() if part.startswith("hop "))
+
+    @property
+    def source_s(self) -> float:
+        """What tasks took to receive and read rows, and to keep them."""
+        return sum(self.seconds_by_part.get(part, 0.0) for part in ("source", "receive", "store"))
 
     @property
     def slowest_over_mean(self) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from dovetail.engine.explain.records import PlacementExplained
+from dovetail.engine.explain.records.partitions import PlacementExplained
 from dovetail.engine.progress.figures import (
     BatchFigures,
     GroupFigures,

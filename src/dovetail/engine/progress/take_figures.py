@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from dovetail.engine.explain.names_of_takers import NamesOfTakers
+from dovetail.engine.explain.served_queries import ServedQueries
 from dovetail.engine.observe.finished_batch import FinishedBatch
 from dovetail.engine.progress.figures import (
     BatchFigures,
@@ -43,18 +43,19 @@ def take_figures(
     the batch.
     """
     state, plan, report = done.after, done.plan, done.report
-    names = NamesOfTakers(plan, {record.id: record.name for record in state.registry.records})
+    served = ServedQueries(plan, {record.id: record.name for record in state.registry.records})
     watermarks = state.watermark_us_by_stream(done.streams)
     return BatchFigures(
         batch=state.batch,
         finished_at=finished_at,
         durations=durations,
+        epoch=plan.epoch,
         seconds_by_part=report.seconds_by_part,
         streams=_of_streams(done.streams, report.streams, watermarks, idle),
         queries=_of_queries(state, results),
-        stores=_of_stores(state, plan, names),
-        groups=_of_groups(state, plan, report.groups, names),
-        steps=_of_steps(plan, report.steps, names),
+        stores=_of_stores(state, plan, served),
+        groups=_of_groups(state, plan, report.groups, served),
+        steps=_of_steps(plan, report.steps, served),
         units=_of_units(plan, report.work),
         shipped=_of_shipping(plan, report),
         stream_estimates=tuple(
@@ -91,7 +92,7 @@ def _of_queries(state: EngineState, results: Iterable[ResultFile]) -> tuple[Quer
     )
 
 
-def _of_stores(state: EngineState, plan: SharedPlan, names: NamesOfTakers) -> tuple[StoreFigures, ...]:
+def _of_stores(state: EngineState, plan: SharedPlan, served: ServedQueries) -> tuple[StoreFigures, ...]:
     users_by_store: dict[str, list[str]] = {}
     for store_id, leg in plan.asked_legs():
         users_by_store.setdefault(store_id, []).append(leg.query)
@@ -101,14 +102,14 @@ def _of_stores(state: EngineState, plan: SharedPlan, names: NamesOfTakers) -> tu
             store.id,
             _volume(buckets_by_store.get(store.id, [])),
             store.retention.is_bounded,
-            tuple(names.of(users_by_store.get(store.id, []))),
+            tuple(served.names(users_by_store.get(store.id, []))),
         )
         for store in plan.stores
     )
 
 
 def _of_groups(
-    state: EngineState, plan: SharedPlan, counts: list[GroupCount], names: NamesOfTakers
+    state: EngineState, plan: SharedPlan, counts: list[GroupCount], served: ServedQueries
 ) -> tuple[GroupFigures, ...]:
     buckets_by_table = by_store(state.buckets)
     return tuple(
@@ -118,26 +119,30 @@ def _of_groups(
             _volume([meta for table in group.tables for meta in buckets_by_table.get(table.id, [])]),
             group.pane is not None,
             state.closed_us_by_group.get(group.id),
-            tuple(names.of([group.id])),
+            tuple(served.names([group.id])),
         )
         for group in plan.groups
     )
 
 
-def _of_steps(plan: SharedPlan, counts: list[StepCount], names: NamesOfTakers) -> tuple[StepFigures, ...]:
+def _of_steps(plan: SharedPlan, counts: list[StepCount], served: ServedQueries) -> tuple[StepFigures, ...]:
+    """Those that find pairs, and of the others those that were counted."""
     counts_by_node: dict[str, list[StepCount]] = {}
     for count in counts:
         counts_by_node.setdefault(count.node, []).append(count)
+    pairs = [(tree, node) for tree in plan.trees for node in tree.walk()]
+    others = [(tree, node) for tree in plan.query_trees[len(plan.trees) :] for node in tree.walk()]
     return tuple(
         StepFigures(
+            node.id,
             node.member,
             f"{tree.start}: {node.step}",
             sum(count.probe_rows for count in counts_by_node.get(node.id, [])),
+            round(sum(count.wanted_rows / count.copies for count in counts_by_node.get(node.id, []))),
             sum(count.matched_rows for count in counts_by_node.get(node.id, [])),
-            tuple(names.of(leg.query for leg in node.legs)),
+            tuple(served.names(leg.query for leg in node.legs)),
         )
-        for tree in plan.trees
-        for node in tree.walk()
+        for tree, node in (*pairs, *(found for found in others if found[1].id in counts_by_node))
     )
 
 

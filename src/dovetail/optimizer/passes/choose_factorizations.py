@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from dovetail.plan.factorization import Factorization, FoldedSide
+from dovetail.plan.factorization import Factorization, FoldedSide, WhyBuilt
 from dovetail.plan.group_plan import WINDOW_TIME, GroupPlan
 from dovetail.plan.probe_tree import Emit, Leg, ProbeNode, member_name
 from dovetail.plan.shared_plan import SharedPlan
@@ -39,12 +39,12 @@ def _factorized(node: ProbeNode, group_by_id: Mapping[str, GroupPlan]) -> ProbeN
     for emit in node.emits:
         group = group_by_id.get(emit.into or "")
         chosen = emit if group is None else _choose(node, emit, group)
-        emits.append(replace(emit, why_built=chosen) if isinstance(chosen, str) else chosen)
+        emits.append(replace(emit, why_built=chosen) if isinstance(chosen, WhyBuilt) else chosen)
     children = tuple(_factorized(child, group_by_id) for child in node.children)
     return replace(node, emits=tuple(emits), children=children)
 
 
-def _choose(node: ProbeNode, emit: Emit, group: GroupPlan) -> Emit | str:
+def _choose(node: ProbeNode, emit: Emit, group: GroupPlan) -> Emit | WhyBuilt:
     """The factorized emit, or why there is none. Stored rows, which are prepared once, are folded rather."""
     leg = next(leg for leg in node.legs if (leg.query, leg.start) == (emit.query, emit.start))
     why_not = _why_no_runs(leg)
@@ -54,21 +54,21 @@ def _choose(node: ProbeNode, emit: Emit, group: GroupPlan) -> Emit | str:
     if isinstance(stored, Emit):
         return stored
     probing = _fold_side(node, leg, emit, group, FoldedSide.PROBING)
-    return probing if isinstance(probing, Emit) else "; ".join(dict.fromkeys((stored, probing)))
+    return probing if isinstance(probing, Emit) else stored.also(probing)
 
 
-def _why_no_runs(leg: Leg) -> str | None:
+def _why_no_runs(leg: Leg) -> WhyBuilt | None:
     """Why what a row meets need not be a run of an index."""
     if leg.residuals:
-        return f"{leg.residuals[0]} is tested on each joined row"
+        return WhyBuilt("{} is tested on each joined row", leg.residuals[:1])
     if leg.ranges:
-        return f"{leg.ranges[0].stored} must lie in a range of its own for each row"
+        return WhyBuilt("{} must lie in a range of its own for each row", (leg.ranges[0].stored,))
     return None
 
 
-def _fold_side(node: ProbeNode, leg: Leg, emit: Emit, group: GroupPlan, side: FoldedSide) -> Emit | str:
+def _fold_side(node: ProbeNode, leg: Leg, emit: Emit, group: GroupPlan, side: FoldedSide) -> Emit | WhyBuilt:
     if side is FoldedSide.PROBING and len({bound.earlier + bound.later for bound in leg.bounds}) > 1:
-        return f"{side.value} lie within several time bounds"
+        return WhyBuilt(f"{side.value} lie within several time bounds")
     sides = _Sides(node, side)
     columns, folded = [], []
     distinct = {name for values in group.distinct for name, _ in values} | set(group.sketches)
@@ -82,9 +82,9 @@ def _fold_side(node: ProbeNode, leg: Leg, emit: Emit, group: GroupPlan, side: Fo
         said = sides.as_walked(column.expression)
         if not sides.is_walked(said):
             if not is_each_wanted:
-                return f"{said} is made of both sides"
+                return WhyBuilt("{} is made of both sides", (said,))
             why = "tells groups apart" if tells_groups_apart else "is counted by its distinct values"
-            return f"{side.value} have a say in {said}, which {why}"
+            return WhyBuilt(f"{side.value} have a say in {{}}, which {why}", (said,))
         columns.append(OutputColumn(column.name, said))
     return replace(emit, output=tuple(columns), factorization=Factorization(side, tuple(folded)))
 

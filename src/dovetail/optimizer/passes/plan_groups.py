@@ -104,8 +104,8 @@ def _form(live: LiveQuery) -> _Form:
     return _Form(f"groups/{digest}", query, aggregation, pane)
 
 
-def _renamed(query: JoinQuery) -> tuple[JoinQuery, dict[str, str]]:
-    """Relations as r0, r1 ... in an order that FROM has no say in, unless a stream is joined with itself.
+def relation_names(query: JoinQuery) -> dict[str, str]:
+    """By alias r0, r1 ... in an order that FROM has no say in, unless a stream is joined with itself.
 
     In outer, semi and anti joins the order says which side is which.
     """
@@ -114,7 +114,12 @@ def _renamed(query: JoinQuery) -> tuple[JoinQuery, dict[str, str]]:
         return store_of(relation), str(rename_relations(relation.selection, {relation.alias: ""}))
 
     relations = sorted(query.relations, key=place) if query.kind is JoinKind.INNER else list(query.relations)
-    names = {relation.alias: f"r{number}" for number, relation in enumerate(relations)}
+    return {relation.alias: f"r{number}" for number, relation in enumerate(relations)}
+
+
+def _renamed(query: JoinQuery) -> tuple[JoinQuery, dict[str, str]]:
+    names = relation_names(query)
+    relations = [query.relation(alias) for alias in names]
     equalities = {}
     for equality in query.equalities:
         sides = sorted((rename_relations(side, names) for side in (equality.a_side, equality.b_side)), key=str)

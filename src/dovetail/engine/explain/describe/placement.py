@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dovetail.engine.explain.records import PlacementExplained
+from dovetail.engine.explain.records.partitions import PlacementExplained
 from dovetail.engine.planning.key_group_placer import KeyGroupPlacer
 
 

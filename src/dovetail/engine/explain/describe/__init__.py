@@ -1,0 +1,1 @@
+"""From the engine to the records of EXPLAIN."""

@@ -1,0 +1,43 @@
+"""The figures of the last batches of this process: for rates by the clock, and for what EXPLAIN compares."""
+
+from __future__ import annotations
+
+from collections import deque
+from statistics import median
+
+from dovetail.engine.progress.figures import BatchFigures
+
+REMEMBERED = 8
+
+
+class RecentBatches:
+    """Not durable: a restart begins anew."""
+
+    def __init__(self) -> None:
+        self._batches: deque[BatchFigures] = deque(maxlen=REMEMBERED)
+
+    def note(self, figures: BatchFigures) -> None:
+        """A batch may be told twice: with what went wrong in its telling."""
+        if self._batches and self._batches[-1].batch == figures.batch:
+            self._batches.pop()
+        self._batches.append(figures)
+
+    @property
+    def last(self) -> BatchFigures | None:
+        return self._batches[-1] if self._batches else None
+
+    def rows_per_s(self, stream: str) -> float | None:
+        """Of clock time; None while there is no time between two batches to count over."""
+        batches = list(self._batches)
+        elapsed_s = batches[-1].finished_at - batches[0].finished_at if batches else 0.0
+        if elapsed_s <= 0:
+            return None
+        return sum(batch.rows_of(stream) for batch in batches[1:]) / elapsed_s
+
+    def usual_times(self) -> tuple[float, float] | None:
+        """Seconds of a batch for reading rows and for joining them: medians over those that ran by the last plan."""
+        same = [batch for batch in self._batches if batch.epoch == self._batches[-1].epoch]
+        busy = [batch for batch in same if batch.input_rows]
+        if not busy:
+            return None
+        return median(batch.source_s for batch in busy), median(batch.hop_s for batch in busy)
