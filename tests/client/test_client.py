@@ -31,7 +31,7 @@ def test_a_query_from_its_creation_to_its_end(client: Client, service: RunningSe
     assert sorted(query.results().column("usr").to_pylist()) == [1, 2, 3]
     assert query.to_pandas().columns.tolist() == ["usr", "page"]
     assert query.rows(last=1).rows[0]["page"] == "home"
-    assert "query seen: running" in query.explain()
+    assert "query seen runs" in query.explain()
     assert query.explain("json")["query"] == "seen"
     dropped = query.drop()
     push_seen(service.session, [4])
@@ -62,7 +62,7 @@ def test_streams_plan_progress_and_validation(client: Client, service: RunningSe
         "views": "0 seconds",
         "clicks": "2 seconds",
     }
-    assert "shared plan" in client.explain()
+    assert "1 query in one plan" in client.explain()
     assert client.explain("json")["queries"] == ["seen"]
     assert [column.type for column in client.validate(SEEN_SQL).columns] == ["bigint", "string"]
 

@@ -122,7 +122,7 @@ def test_groups_without_a_window_are_told_to_grow(bench: Bench, caplog: pytest.L
         session.create_query(running, "grows")
     assert caplog.messages == ["query grows keeps groups by a.k for ever: its state grows without bound"]
     bench.push(session, a=[(1, 1, 0)])
-    assert "kept for ever: this state grows without bound" in explain_query(session.engine, "grows#3")
+    assert "kept for ever, so this grows without bound" in explain_query(session.engine, "grows#3")
     session.close()
     session = bench.open(storage_budget=1 << 20)
     with pytest.raises(QueryError, match=r"'more' would keep groups by a\.k for ever") as caught:

@@ -290,8 +290,8 @@ def test_groups_are_explained(bench: Bench) -> None:
     session.create_query(PER_WINDOW, "two")
     bench.push(session, a=[(1, 0, 1.0)], b=[(1, 0, 1.0)])
     text = explain_plan(session.engine)
-    assert "by r0.k, kept for ever; for one" in text
-    assert "one group, in panes of 10 s, kept until windows close; for two" in text
+    assert "groups by a.k: keeps COUNT(*) for ever" in text
+    assert "one group of all rows: keeps COUNT(*) in panes of 10 s until their windows close" in text
     said = explain_query(session.engine, one.id, "json")
     assert said["groups"]["partial_columns"] == ["rows()"]
     assert said["groups"]["stored_rows"] == 1

@@ -206,7 +206,9 @@ def test_explain_shows_how_rows_are_decided(scene: Scene) -> None:
         scene.session.create_query(sql, name)
     scene.push(a=[(1, 10, 0)], b=[(1, 5, 0)])
     text = scene.session.execute("EXPLAIN anti").text
-    assert "decided a" in text
+    assert "each row of a that can get no more partners" in text
+    assert "each that finds none is an answer\n" in text
+    assert "with NULL for all columns of b" in scene.session.execute("EXPLAIN left").text
     assert "shared with left" in text
-    assert "matched a" in scene.session.execute("EXPLAIN semi").text
+    assert "the new row is its first partner" in scene.session.execute("EXPLAIN semi").text
     assert scene.session.engine.plans.planned().plan.text_tree({"left#1": "left"})

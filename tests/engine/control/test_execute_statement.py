@@ -190,7 +190,7 @@ def test_explain_tells_of_a_query_now_or_after_its_end(bench: Bench) -> None:
     assert repr(explained) == explained.text
     session.execute("DROP CONTINUOUS QUERY q")
     bench.push(session)
-    assert session.execute("EXPLAIN q").text.startswith("query q: dropped")
+    assert session.execute("EXPLAIN q").text.startswith("query q is dropped")
 
 
 def push_rows(bench: Bench, session: LocalSession, second: int) -> None:
@@ -228,7 +228,7 @@ def test_explain_select_leaves_no_trace(bench: Bench) -> None:
     plans, queries = session.engine.plans, session.engine.queries
     before = plans.planned(), plans.changes, queries.records(), bench.files("changelog")
     text = session.execute(f"EXPLAIN {THREE}").text
-    assert "query (this SELECT): not created" in text
+    assert "query (this SELECT) is not created" in text
     assert (plans.planned(), plans.changes, queries.records(), bench.files("changelog")) == before
     with pytest.raises(SqlError, match="unknown stream"):
         session.execute("EXPLAIN SELECT a.x FROM a JOIN no_such ON a.k = no_such.k")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -13,9 +14,9 @@ import pyarrow as pa
 import pytest
 
 from dovetail.core.errors import SessionError
-from dovetail.engine.explain import records as explain_records
-from dovetail.engine.explain.describe_plan import PlanDescriber
+from dovetail.engine.explain.describe.look import Look
 from dovetail.engine.explain.explain import explain_plan, explain_query
+from dovetail.engine.explain.records import costs, partitions, plan, steps, stores
 from dovetail.engine.planning.fill_intermediates import FillPolicy
 from dovetail.optimizer.intermediates.kept import maintained_by
 from dovetail.testing.local_session import LocalSession
@@ -112,9 +113,10 @@ def test_what_is_not_known_is_none_in_json_and_unknown_in_text(open_abc: Open) -
     query = explain_query(session.engine, handle.id, "json")
     assert (query["state"], query["created_batch"], query["complete_from"]) == ("pending", None, None)
     text = explain_plan(session.engine)
-    assert "expected (assumed), unknown observed" in text
-    assert "last change of the plan: none since this process began" in text
-    assert "answers complete from: unknown" in explain_query(session.engine, handle.id)
+    assert "no batch has brought rows yet; 100,000 (assumed) are expected to be kept" in text
+    assert re.search(r": [\d,]+ looked", text) is None
+    assert "the plan has not changed since this process began" in text
+    assert "is accepted and starts with the next batch\n" in explain_query(session.engine, handle.id)
 
 
 def test_expected_and_observed_rows_stand_side_by_side(open_abc: Open) -> None:
@@ -125,7 +127,10 @@ def test_expected_and_observed_rows_stand_side_by_side(open_abc: Open) -> None:
     assert step["observed_rows_per_probing_row"]["value"] == 1.0
     assert step["expected"]["rows_per_probing_row"] == pytest.approx(1.0)
     assert step["expected"]["probing_rows"] == pytest.approx(ROWS)
-    assert "a row finds 1 expected (estimated), 1 (counted) observed" in explain_plan(session.engine)
+    assert step["last_batch"] == {"looked_up": ROWS, "found": ROWS}
+    text = explain_plan(session.engine)
+    assert f"each new row of a looks up b by x: {ROWS} looked, {ROWS} found (for pair)" in text
+    assert f"lately a row found 1; expected {ROWS} looked, {ROWS} found" in text
 
 
 def test_two_equal_queries_pay_half_each(open_abc: Open) -> None:
@@ -171,7 +176,7 @@ def test_a_self_join_has_a_path_for_each_of_its_starts(open_abc: Open) -> None:
         ("p", "a", 1),
         ("q", "a", 1),
     ]
-    assert "new p, from a" in explain_query(session.engine, handle.id)
+    assert "each new row of p (a) looks up q (a) by x" in explain_query(session.engine, handle.id)
 
 
 def test_a_start_waits_for_its_intermediate_and_says_why(open_abc: Open) -> None:
@@ -190,11 +195,11 @@ def test_a_start_waits_for_its_intermediate_and_says_why(open_abc: Open) -> None
     assert user()["waits_because"] == "it begins with batch 1"
     push(session, 1)
     assert user()["waits_because"] == "it waits until everything older than batch 1 is dead"
-    assert "does not yet: it waits until everything older than batch 1 is dead" in explain_plan(session.engine)
+    assert "yet for late: it waits until everything older than batch 1 is dead" in explain_plan(session.engine)
     for second in range(2, 6):
         push(session, second)
     assert user() == {"query": "late", "start": "c", "probes_now": True, "waits_because": None}
-    assert "new c of late probes it" in explain_query(session.engine, handle.id)
+    assert "new rows of c look it up for late" in explain_query(session.engine, handle.id)
 
 
 def test_a_start_without_time_bounds_waits_for_ever_and_says_so(open_abc: Open) -> None:
@@ -244,13 +249,13 @@ def test_the_last_change_has_its_reasons_and_what_it_gained(open_abc: Open, opti
     assert change["observed_before_ms"] == noted.observed_before_ms
     assert change["input_rows_after"] == 3 * ROWS
     text = explain_plan(session.engine)
-    assert f"last change of the plan: epoch {plan['epoch']} with batch {change['batch']}" in text
+    assert f"the plan changed last with batch {change['batch']} (epoch {plan['epoch']})" in text
     assert change["reasons"][0] in text
     if optimizer == "joint":
         assert change["expected_after_ms"] < change["expected_before_ms"]
     else:
         assert change["expected_after_ms"] is None
-        assert "expected: unknown a batch before, unknown after" in text
+        assert "of work before" not in text
 
 
 def test_a_created_query_is_a_change_that_comes_with_the_next_batch(open_abc: Open) -> None:
@@ -260,7 +265,7 @@ def test_a_created_query_is_a_change_that_comes_with_the_next_batch(open_abc: Op
     assert explain_plan(session.engine, "json")["next_change"] == []
     session.create_query(CHAIN, "chain")
     assert explain_plan(session.engine, "json")["next_change"][0] == "query chain was created"
-    assert "changes with the next batch" in explain_plan(session.engine)
+    assert "the plan changes with the next batch" in explain_plan(session.engine)
 
 
 def test_a_dropped_query_is_not_part_of_the_plan(open_abc: Open) -> None:
@@ -280,13 +285,14 @@ def test_long_lists_are_cut_in_text_only(open_abc: Open) -> None:
     assert len(explain_plan(session.engine, "json")["cost"]["queries"]) == 12
     text = explain_plan(session.engine)
     assert "4 more queries" in text
-    assert "4 more selections" in text
+    assert "4 more conditions" in text
     assert "and 6 more" in text
 
 
 def test_every_key_of_the_json_form_is_documented() -> None:
     page = (Path(__file__).parents[3] / "docs" / "explain.md").read_text(encoding="utf-8")
-    records = [each for each in vars(explain_records).values() if isinstance(each, type) and is_dataclass(each)]
+    found = [each for module in (costs, partitions, plan, steps, stores) for each in vars(module).values()]
+    records = [each for each in found if isinstance(each, type) and is_dataclass(each)]
     names = {field.name for record in records for field in fields(record)}
     assert sorted(name for name in names if f"`{name}`" not in page and f'"{name}"' not in page) == []
 
@@ -315,8 +321,8 @@ def test_whatever_runs_can_be_explained(seed: int, limits: CaseLimits, tmp_path:
 
 
 def check_explained(session: LocalSession) -> None:
-    describer = PlanDescriber.of(session.engine)
-    check_running_plan(describer)
+    look = Look.at(session.engine)
+    check_running_plan(look)
     plan = explain_plan(session.engine, "json")
     assert all(map(math.isfinite, numbers_of(plan)))
     cost = plan["cost"]
@@ -325,21 +331,28 @@ def check_explained(session: LocalSession) -> None:
     text = explain_plan(session.engine)
     lines = text.splitlines()
     for store in plan["stores"]:
-        assert any(line.lstrip("│├└─ ").startswith(f"{store['store']} (") for line in lines)
-    for step in all_steps(plan):
-        assert f"m{step['member']} = {step['store']}{step['index']} by ({', '.join(step['probe_keys'])})" in text
-    for live in describer.planned.queries:
+        assert any(line.lstrip("│├└─ ").startswith(f"{store['name']}: keeps ") for line in lines)
+    assert text.count("; sees ") == len(all_steps(plan))
+    assert_no_inner_names(text)
+    for live in look.planned.queries:
         query = explain_query(session.engine, live.id, "json")
         (in_plan,) = [each for each in cost["queries"] if each["query"] == live.name]
         assert query["cost"] == in_plan
         own = explain_query(session.engine, live.id)
-        assert own.count("a row finds") == sum(len(path["steps"]) for path in query["paths"])
+        assert own.count("; sees ") == sum(len(path["steps"]) for path in query["paths"])
+        assert_no_inner_names(own)
 
 
-def check_running_plan(describer: PlanDescriber) -> None:
+def assert_no_inner_names(text: str) -> None:
+    """Members, stored rows and canonical expressions are the engine's: users wrote aliases, streams and SQL."""
+    text = re.split("the plan change[sd] ", text)[0]
+    assert re.findall(r"\bm\d\.|\brow\.|\br\d\.|\b(?:eq|gt|lt|ge|le|and|or|is_not_null)\(|:bigint", text) == []
+
+
+def check_running_plan(look: Look) -> None:
     """The joint plan that is priced visits the same stores as the shared plan that runs."""
-    running = describer.priced.running
-    for tree in describer.plan.trees:
+    running = look.priced.running
+    for tree in look.plan.trees:
         for node in tree.walk():
             for leg in node.legs:
                 target = running.path_by_taker[leg.query, leg.start].steps[node.member - 1].target
@@ -347,6 +360,6 @@ def check_running_plan(describer: PlanDescriber) -> None:
                     assert node.step.target == target.relations[0].partition("#")[0]
                 else:
                     assert target in running.joins_by_store[node.step.target]
-    kept = describer.planned.decisions.intermediates
+    kept = look.planned.decisions.intermediates
     assert set(running.joins_by_store) == {each.intermediate.id for each in kept}
     assert {maintained_by(each.intermediate) for each in kept} <= {query for query, _ in running.path_by_taker}

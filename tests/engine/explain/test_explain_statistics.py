@@ -4,6 +4,7 @@ import json
 from typing import TYPE_CHECKING
 
 from dovetail.engine.explain.explain import explain_plan, explain_query
+from dovetail.engine.explain.text.words import size
 from dovetail.stats.catalog import StatsCatalog
 
 if TYPE_CHECKING:
@@ -19,10 +20,10 @@ def test_before_any_batch_explain_says_what_it_assumes(bench: Bench) -> None:
     session = bench.open()
     session.create_query(SELECTIVE, "q")
     text = explain_plan(session.engine)
-    assert "gt(row.v, 1:int): passes 0.5 (assumed)" in text
-    assert "match 1e-05 (assumed)" in text
-    assert "rows: unknown a batch, unknown a second of event time, unknown of them late, 100,000 (assumed) live" in text
-    assert "index [k]; distinct keys: unknown" in text
+    assert "rows with v > 1 (50% (assumed)) for ever" in text
+    assert "0.001% (assumed) of pairs match" in text
+    assert "no batch has brought rows yet; 100,000 (assumed) are expected to be kept" in text
+    assert "indexed by k: unknown different keys" in text
 
 
 def test_explain_shows_figures_with_their_origin(bench: Bench) -> None:
@@ -30,25 +31,24 @@ def test_explain_shows_figures_with_their_origin(bench: Bench) -> None:
     session.create_query(JOIN, "all")
     session.create_query(SELECTIVE, "q")
     bench.push(session, a=A, b=B)
-    lines = explain_plan(session.engine).splitlines()
-    stored_bytes = sum(meta.size_bytes for meta in session.engine.head.state.buckets if meta.store == "a")
-    stores = lines[: lines.index("├─ probes")]
-    rates = "4 (counted) a batch, 0.4 (counted) a second of event time, 0 (counted) of them late"
-    assert [line.lstrip("│├└─ ") for line in stores[3:6]] == [
-        f"rows: {rates}, 4 (counted) live, 4 (counted) stored in {stored_bytes:,} bytes",
-        "index [k]; distinct keys: 3 (counted); routed by hash (no partition has much more to do than others)",
-        "gt(row.v, 1:int): passes 0.5 (counted)",
+    lines = [line.lstrip("│├└─ ") for line in explain_plan(session.engine).splitlines()]
+    held = size(sum(meta.size_bytes for meta in session.engine.head.state.buckets if meta.store == "a"))
+    first = lines.index("what is kept") + 1
+    assert lines[first : first + 4] == [
+        f"a: keeps k, ts, v of all rows for ever (it grows without bound); 4 rows, {held}; used by all and q",
+        "arriving: 4 rows a batch (0.4 a second of event time); 0% late",
+        "indexed by k: 3 different keys",
+        "v > 1: 50% of the rows",
     ]
-    probes = lines[len(stores) :]
-    assert sum("m1 = " in line for line in probes) == 2
-    assert sum("match 0.5 (counted)" in line for line in probes) == 2
+    assert sum(" looks up " in line for line in lines) == 2
+    assert sum("50% of pairs match" in line for line in lines) == 2
 
 
 def test_given_figures_are_shown_as_given(bench: Bench) -> None:
     session = bench.open(statistics=StatsCatalog(key_match={"a.k=b.k": 0.125}))
     session.create_query(JOIN, "q")
     bench.push(session, a=A, b=B)
-    assert "match 0.125 (given)" in explain_plan(session.engine)
+    assert "12% (given) of pairs match" in explain_plan(session.engine)
 
 
 def test_a_query_sees_its_own_selections(bench: Bench) -> None:
@@ -57,9 +57,9 @@ def test_a_query_sees_its_own_selections(bench: Bench) -> None:
     handle = session.create_query(SELECTIVE, "q")
     bench.push(session, a=A, b=B)
     text = explain_query(session.engine, handle.id)
-    assert "gt(row.v, 1:int): passes 0.5 (counted)" in text
-    assert "gt(row.v, 2:int)" not in text
-    assert "a row finds" in text
+    assert "rows with v > 1 (50%)" in text
+    assert "v > 2" not in text
+    assert "each new row of a looks up b by k" in text
 
 
 def test_many_selections_are_not_all_listed(bench: Bench) -> None:
@@ -67,8 +67,8 @@ def test_many_selections_are_not_all_listed(bench: Bench) -> None:
     for bound in range(12):
         session.create_query(f"{JOIN} WHERE a.v > {bound}", f"q{bound}")
     text = explain_plan(session.engine)
-    assert text.count("passes") == 8
-    assert "4 more selections" in text
+    assert text.count("of the rows") == 8
+    assert "4 more conditions" in text
 
 
 def test_progress_has_the_figures_that_planners_use(bench: Bench) -> None:

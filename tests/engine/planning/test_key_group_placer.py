@@ -101,7 +101,7 @@ def test_keys_that_come_to_go_together_are_placed_together(tmp_path: Path) -> No
     assert any("go together" in reason and "rows shipped" in reason for reason in reasons)
     explained = explain_plan(feed.session.engine)
     assert f"since batch {placed_in_batch}" in explained
-    assert "placed to share" in explained
+    assert "placed where rows meet" in explained
 
 
 def test_noise_moves_nothing(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from dovetail.optimizer.pricing.cost_basis import CostBasis, cost_basis, weakest
 from dovetail.optimizer.pricing.running_plan import RunningPlan, running_plan
 from dovetail.optimizer.pricing.share_costs import CostBook, StepCost, share_costs
 from dovetail.plan.probe_tree import ProbeNode
+from dovetail.plan.shared_plan import SharedPlan
 from dovetail.stats.estimate import Origin
 
 
@@ -27,7 +28,7 @@ class PricedPlan:
     """By query, how it calls the relations of its steps."""
 
     def cost_of(self, node: ProbeNode) -> StepCost:
-        # Whoever takes the node takes the same step.
+        # Steps of others at the node run as one with this.
         leg = node.legs[0]
         return self.book.cost_by_step[self.step_of(node, leg.query, leg.start)]
 
@@ -40,7 +41,10 @@ class PricedPlan:
 
     @cached_property
     def basis_by_step(self) -> dict[Step, Origin]:
-        return {each.step: self.basis.of(each.step) for each in self.book.steps}
+        return {
+            each.step: weakest(self.basis.of(step) for step in (each.step, *each.run_as_one))
+            for each in self.book.steps
+        }
 
     @cached_property
     def basis_by_query(self) -> dict[str, Origin]:
@@ -70,6 +74,16 @@ def price_plan(engine: Engine, planned: Planned, alone_for: Collection[str] | No
         readers = [(group.id, {user.query for user in group.users}) for group in planned.plan.groups]
         alone_for = {*alone_for, *(name for name, users in readers if users & set(alone_for))}
     alone = costs_alone(view, running.plan, stats, alone_for)
-    book = share_costs(view, running.plan, alone, running.wanted_by)
+    book = share_costs(view, running.plan, alone, running.wanted_by, _run_as_one(planned.plan, running))
     aliases = {named.live.id: named.alias_by_relation for named in view.queries}
     return PricedPlan(running, book, cost_basis(view.queries, stats), aliases)
+
+
+def _run_as_one(plan: SharedPlan, running: RunningPlan) -> list[list[Step]]:
+    """The steps of each node that takes several: for the cost model those of different query groups differ."""
+    steps = [
+        list(dict.fromkeys(running.path_by_taker[leg.query, leg.start].steps[node.member - 1] for leg in node.legs))
+        for tree in plan.trees
+        for node in tree.walk()
+    ]
+    return [same for same in steps if len(same) > 1]

@@ -90,14 +90,18 @@ class EngineCost:
         return self.new_rows(step.start, step.joined)
 
     def step_cost(self, step: Step) -> float:
-        units, buckets, tasks = self.units, self.statistics.buckets, self.statistics.partitions
+        units, buckets = self.units, self.statistics.buckets
         pair_cost = units.found if step.target.is_base else units.found + units.tested
-        cost = pair_cost * self.new_rows(step.start, step.result) + units.node * buckets * tasks
-        probing = self.probing_rows(step)
-        if not step.joined.is_base:
-            # Every task sends what it found to every task.
-            cost += units.shipped * probing + units.message * tasks**2
-        return cost + (units.probed + units.searched * buckets) * probing
+        probing_cost = units.probed + units.searched * buckets + (0.0 if step.joined.is_base else units.shipped)
+        found = self.new_rows(step.start, step.result)
+        return pair_cost * found + probing_cost * self.probing_rows(step) + self.fixed_cost(step)
+
+    def fixed_cost(self, step: Step) -> float:
+        """Of a step however few rows it has."""
+        tasks = self.statistics.partitions
+        # Every task sends what it found to every task.
+        messages = 0.0 if step.joined.is_base else self.units.message * tasks**2
+        return self.units.node * self.statistics.buckets * tasks + messages
 
     def upkeep_cost(self, intermediate: SubJoin) -> float:
         """Its rows are written and indexed once; more than one index is the exception, so one is counted."""

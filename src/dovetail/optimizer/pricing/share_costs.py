@@ -8,6 +8,9 @@
 Every step is paid once, in equal parts by the queries that take it: on their own paths, or because they use an
 intermediate whose upkeep takes it. A share may exceed what the query would pay alone: a step that is shared with a
 query which wants more rows is a larger step.
+
+Steps of different query groups are different for the optimizer, and run as one all the same if they look up the same
+store by the same key: the rows of all, and once what a step costs however few rows it has.
 """
 
 from __future__ import annotations
@@ -30,9 +33,13 @@ WantedBy = Mapping[SubJoin, Collection[str]]
 
 @dataclass(frozen=True)
 class StepCost:
-    """A step with what a batch is expected to bring to it; `users` are query ids in order."""
+    """A step, those that `run_as_one` with it, and what a batch is expected to bring to them.
+
+    `users` are query ids in order.
+    """
 
     step: Step
+    run_as_one: tuple[Step, ...]
     cost_s: float
     probing_rows: float
     found_rows: float
@@ -108,7 +115,7 @@ class CostBook:
 
     @cached_property
     def cost_by_step(self) -> dict[Step, StepCost]:
-        return {each.step: each for each in self.steps}
+        return {step: each for each in self.steps for step in (each.step, *each.run_as_one)}
 
     @cached_property
     def cost_by_query(self) -> dict[str, QueryCost]:
@@ -129,9 +136,16 @@ class CostBook:
 
 
 def share_costs(
-    view: JointView, plan: JointPlan, alone_s_by_query: Mapping[str, float], wanted_by: WantedBy | None = None
+    view: JointView,
+    plan: JointPlan,
+    alone_s_by_query: Mapping[str, float],
+    wanted_by: WantedBy | None = None,
+    run_as_one: Iterable[Collection[Step]] = (),
 ) -> CostBook:
-    """The plan's cost by step and by query. `wanted_by` is needed while users of an intermediate still wait for it."""
+    """The plan's cost by step and by query. `wanted_by` is needed while users of an intermediate still wait for it.
+
+    `run_as_one` are steps that the runtime takes together.
+    """
     model = view.cost_model
     users_by_join = _users_by_join(plan, wanted_by or {})
     users_by_step: dict[Step, set[str]] = {}
@@ -141,7 +155,7 @@ def share_costs(
     for kept in plan.intermediates:
         for step in _steps(kept.paths):
             users_by_step.setdefault(step, set()).update(users_by_join[kept.join])
-    steps = tuple(_step_cost(step, users_by_step[step], model) for step in plan.steps())
+    steps = tuple(_step_cost(together, users_by_step, model) for together in _together(plan.steps(), run_as_one))
     upkeep = tuple(_upkeep_cost(kept.join, users_by_join[kept.join], model) for kept in plan.intermediates)
     shares: dict[str, list[float]] = {each.query: [] for each in plan.queries}
     parts: tuple[StepCost | UpkeepCost, ...] = (*steps, *upkeep)
@@ -176,12 +190,27 @@ def _steps(paths: Iterable[ProbePath]) -> list[Step]:
     return [step for path in paths for step in path.steps]
 
 
-def _step_cost(step: Step, users: set[str], model: EngineCost) -> StepCost:
+def _together(steps: Iterable[Step], run_as_one: Iterable[Collection[Step]]) -> list[list[Step]]:
+    """Each step with those that run with it, however many sets of such steps it is in; in the order of the steps."""
+    found = {step: [step] for step in steps}
+    for same in run_as_one:
+        first, *others = (found[step] for step in same)
+        for other in others:
+            if other is not first:
+                first += other
+                found |= dict.fromkeys(other, first)
+    return list({id(together): together for together in found.values()}.values())
+
+
+def _step_cost(together: list[Step], users_by_step: Mapping[Step, set[str]], model: EngineCost) -> StepCost:
+    first, *others = together
+    users = set().union(*(users_by_step[step] for step in together))
     return StepCost(
-        step,
-        model.step_cost(step),
-        model.probing_rows(step),
-        model.new_rows(step.start, step.result),
+        first,
+        tuple(others),
+        math.fsum(map(model.step_cost, together)) - model.fixed_cost(first) * len(others),
+        math.fsum(map(model.probing_rows, together)),
+        math.fsum(model.new_rows(step.start, step.result) for step in together),
         tuple(sorted(users)),
     )
 

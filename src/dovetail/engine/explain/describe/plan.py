@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import reduce
+
 from dovetail.engine.explain.describe.costs import describe_change, describe_cost
 from dovetail.engine.explain.describe.look import Look
+from dovetail.engine.explain.describe.names import stored_member, stored_text
 from dovetail.engine.explain.describe.placement import describe_placement
 from dovetail.engine.explain.describe.steps import describe_probes
 from dovetail.engine.explain.describe.stores import describe_groups, describe_intermediate, describe_store
@@ -24,8 +28,22 @@ def describe_plan(look: Look) -> PlanExplained:
         partitioning=_partitioning(look),
         probes=describe_probes(look),
         cost=describe_cost(look),
-        last_change=describe_change(changes[-1]) if changes else None,
-        next_change=look.planned.reasons if plan.epoch != look.state.epoch else (),
+        last_change=describe_change(changes[-1], _in_sql(look, changes[-1].reasons)) if changes else None,
+        next_change=_in_sql(look, look.planned.reasons) if plan.epoch != look.state.epoch else (),
+    )
+
+
+def _in_sql(look: Look, reasons: Iterable[str]) -> tuple[str, ...]:
+    """Reasons name selections by their canonical texts, as statistics know them."""
+    sql_by_text = {
+        str(selection): stored_text(selection, stored_member(look, store.id))
+        for store in look.plan.stores
+        for selection in store.tested_selections
+    }
+    # Of two texts one may be part of the other.
+    longest_first = sorted(sql_by_text, key=len, reverse=True)
+    return tuple(
+        reduce(lambda told, text: told.replace(text, sql_by_text[text]), longest_first, reason) for reason in reasons
     )
 
 

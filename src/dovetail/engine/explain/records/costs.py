@@ -20,14 +20,38 @@ class QueryCostExplained:
 
 
 @dataclass(frozen=True)
+class WorkExplained:
+    """What tasks took for a batch, as it was measured lately, and what they would take if each query ran alone.
+
+    `rows_read` were read once; alone, each query would read all rows of its streams: `rows_read_alone`. Reading is
+    taken to cost as much a row then; joining to compare with joining alone as in the cost model. What Spark needs
+    besides, for one streaming query or for many, is left out.
+    """
+
+    rows_read: int
+    rows_read_alone: int
+    reading_ms: float
+    reading_alone_ms: float
+    joining_ms: float
+    joining_alone_ms: float
+    total_ms: float
+    alone_ms: float
+    saving_share: float
+
+
+@dataclass(frozen=True)
 class CostExplained:
-    """Milliseconds of work a batch by the cost model, building answers left out."""
+    """Milliseconds of joining a batch by the cost model, building answers left out.
+
+    `measured` of None: no batch ran by this plan in this process, or the model knows nothing yet.
+    """
 
     total_ms: float
     alone_ms: float | None
     saving_ms: float | None
     saving_share: float | None
     basis: Origin
+    measured: WorkExplained | None
     queries: tuple[QueryCostExplained, ...]
 
 

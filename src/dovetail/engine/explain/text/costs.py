@@ -3,28 +3,49 @@
 from __future__ import annotations
 
 from dovetail.core.text_tree import TextTree
-from dovetail.engine.explain.records.costs import ChangeExplained, CostExplained, QueryCostExplained
+from dovetail.engine.explain.records.costs import ChangeExplained, CostExplained, QueryCostExplained, WorkExplained
 from dovetail.engine.explain.text.words import UNKNOWN, cut, lines, milliseconds, number, share
+from dovetail.stats.estimate import Origin
 
 
 def cost_tree(cost: CostExplained) -> TextTree:
-    queries = [TextTree(f"{each.query} {_part(each)}") for each in cost.queries]
-    return TextTree(
-        f"joining takes {milliseconds(cost.total_ms)} a batch ({cost.basis.value}){_saving(cost)}",
-        cut(queries, "queries"),
-    )
+    queries = cut([TextTree(f"{each.query} {_part(each)}") for each in cost.queries], "queries")
+    if len(cost.queries) < 2:
+        return TextTree(
+            f"joining is expected to take {milliseconds(cost.total_ms)} a batch ({cost.basis.value})", queries
+        )
+    return TextTree(_saving(cost), (*_reading(cost.measured), TextTree(_joining(cost), queries)))
 
 
 def _saving(cost: CostExplained) -> str:
-    if cost.alone_ms is None or cost.saving_share is None:
-        return ""
-    if len(cost.queries) < 2:
-        return ""
-    alone = f", {milliseconds(cost.alone_ms)} if each query ran alone"
-    if not cost.saving_share:
-        return f"{alone}: sharing saves nothing"
-    saved = f"saves {share(cost.saving_share)}" if cost.saving_share > 0 else f"costs {share(-cost.saving_share)} more"
-    return f"{alone}: sharing {saved}"
+    """As measured, or else as the cost model has it."""
+    work = cost.measured
+    if work is None:
+        if cost.saving_share is None or cost.basis is Origin.ASSUMED:
+            return "sharing saves: not known before a batch has run by this plan"
+        return f"sharing {_saved(cost.saving_share)} of joining (expected)"
+    total, alone = milliseconds(work.total_ms), milliseconds(work.alone_ms)
+    return f"sharing {_saved(work.saving_share)} of the work: a batch takes {total}, {alone} if each query ran alone"
+
+
+def _saved(saving_share: float) -> str:
+    return f"saves {share(saving_share)}" if saving_share >= 0 else f"adds {share(-saving_share)}"
+
+
+def _reading(work: WorkExplained | None) -> tuple[TextTree, ...]:
+    if work is None:
+        return ()
+    times = f"{milliseconds(work.reading_ms)}, alone {milliseconds(work.reading_alone_ms)}"
+    return (TextTree(f"reading: {work.rows_read:,} rows once instead of {work.rows_read_alone:,}; {times}"),)
+
+
+def _joining(cost: CostExplained) -> str:
+    work, alone = cost.measured, milliseconds(cost.alone_ms)
+    expected = f"{milliseconds(cost.total_ms)} a batch, alone {alone} in all ({cost.basis.value})"
+    if work is None:
+        return f"joining: expected {expected}"
+    taken, taken_alone = milliseconds(work.joining_ms), milliseconds(work.joining_alone_ms)
+    return f"joining: {taken}, alone {taken_alone}, as the cost model compares them: {expected}"
 
 
 def query_cost_line(cost: QueryCostExplained) -> str:

@@ -16,13 +16,13 @@ _STATES = {
     "running": ("runs", "are"),
     "quarantined": ("is stopped (quarantined)", "were"),
     "dropped": ("is dropped", "were"),
-    "not created": ("is not created; if it were now", "would be"),
+    "not created": ("is not created", "would be"),
 }
 
 
 def query_text(query: QueryExplained) -> TextTree:
     state, are = _STATES.get(query.state, (query.state, "are"))
-    head = f"{query.query} {state}"
+    head = f"query {query.query} {state}"
     since = "" if query.complete_from is None else f"; its answers {are} complete from batch {query.complete_from} on"
     error = [TextTree("why", _text_lines(query.error))] if query.error else []
     sql = _sql(query.sql)

@@ -67,7 +67,7 @@ def until_words(retention: Sequence[KeptUntil] | None) -> str:
     'until the watermark of a is 5 s past them and those of b and c have passed them'
     """
     if retention is None:
-        return "for ever (this grows without bound)"
+        return "for ever (it grows without bound)"
     if not retention:
         return "only while their batch runs"
     streams_by_wait: dict[float, list[str]] = {}
