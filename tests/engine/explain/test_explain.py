@@ -149,6 +149,37 @@ def test_two_equal_queries_pay_half_each(open_abc: Open) -> None:
         assert f"shared with {other}" in explain_query(session.engine, handle.id)
 
 
+def test_two_equal_queries_read_every_row_once_instead_of_twice(open_abc: Open) -> None:
+    session = open_abc()
+    for name in ("one", "other"):
+        session.create_query(PAIR, name)
+    assert explain_plan(session.engine, "json")["cost"]["measured"] is None
+    assert "sharing saves: not known before a batch has run by this plan" in explain_plan(session.engine)
+    for second in range(3):
+        push(session, second)
+    work = explain_plan(session.engine, "json")["cost"]["measured"]
+    # Nobody asked for c.
+    assert (work["rows_read"], work["rows_read_alone"]) == (2 * ROWS, 4 * ROWS)
+    assert work["reading_alone_ms"] == pytest.approx(2 * work["reading_ms"])
+    assert work["joining_alone_ms"] == pytest.approx(2 * work["joining_ms"])
+    assert work["saving_share"] == pytest.approx(0.5)
+    assert "sharing saves 50% of the work" in explain_plan(session.engine)
+
+
+def test_queries_planned_apart_that_take_one_step_share_it(open_abc: Open) -> None:
+    """The optimizer sees different steps, as they want different rows; the runtime takes one."""
+    session = open_abc()
+    session.create_query(f"{PAIR} WHERE a.y = 0 AND b.y = 0", "even")
+    session.create_query(f"{PAIR} WHERE a.y = 1 AND b.y = 1", "odd")
+    for second in range(3):
+        push(session, second)
+    look = Look.at(session.engine)
+    assert any(cost.run_as_one for cost in look.priced.book.steps)
+    cost = explain_plan(session.engine, "json")["cost"]
+    assert 0 < cost["saving_share"] < 0.5
+    assert {tuple(step["queries"]) for step in all_steps(explain_plan(session.engine, "json"))} == {("even", "odd")}
+
+
 def test_a_query_alone_pays_all_and_saves_nothing(open_abc: Open) -> None:
     session = open_abc()
     session.create_query(PAIR, "pair")

@@ -64,6 +64,20 @@ def test_a_step_costs_what_the_model_says_and_names_its_rows() -> None:
         assert (cost.probing_rows, cost.found_rows) == (100.0, pytest.approx(100.0))
 
 
+def test_steps_that_run_as_one_are_paid_once_but_for_their_rows() -> None:
+    queries = live("one", PAIR), live("other", f"{PAIR} AND r.b = s.b")
+    view = joint_view(queries, STATS, ORDERS_ONLY)
+    plan = view.plan_of(greedy_orders(queries, STATS))
+    by_start = [[step for step in plan.steps() if step.start == start] for start in "rs"]
+    assert [len(steps) for steps in by_start] == [2, 2]
+    apart, together = share_costs(view, plan, {}), share_costs(view, plan, {}, run_as_one=by_start)
+    fixed_s = view.cost_model.fixed_cost(by_start[0][0])
+    assert together.total_s == pytest.approx(apart.total_s - 2 * fixed_s)
+    assert [cost.users for cost in together.steps] == [("one", "other")] * 2
+    assert together.cost_by_step.keys() == apart.cost_by_step.keys()
+    assert sum(cost.probing_rows for cost in together.steps) == sum(cost.probing_rows for cost in apart.steps)
+
+
 def test_alone_a_query_counts_its_own_selection_only() -> None:
     few, all_rows = live("few", f"{PAIR} WHERE r.c > 1"), live("all", PAIR)
     selection = {("r", "gt(row.c, 1:bigint)"): 0.01}

@@ -24,16 +24,15 @@ def describe_cost(look: Look) -> CostExplained:
 
 def _work(look: Look) -> WorkExplained | None:
     book, last, times = look.priced.book, look.recent.last, look.recent.usual_times()
-    all_rows = 0 if last is None else sum(last.rows_by_stream.values())
-    if last is None or times is None or not all_rows or last.epoch != look.plan.epoch:
+    if last is None or times is None or not last.input_rows or last.epoch != look.plan.epoch:
         return None
     if book.alone_s is None or (book.parts and look.priced.whole_basis is Origin.ASSUMED):
         return None
     wanted = [{relation.stream for relation in live.query.relations} for live in look.planned.asked]
-    rows = sum(last.rows_by_stream.get(stream, 0) for stream in set().union(*wanted))
-    rows_alone = sum(last.rows_by_stream.get(stream, 0) for streams in wanted for stream in streams)
+    rows = sum(last.rows_of(stream) for stream in set().union(*wanted))
+    rows_alone = sum(last.rows_of(stream) for streams in wanted for stream in streams)
     source_s, hop_s = times
-    row_s = source_s / all_rows
+    row_s = source_s / last.input_rows
     hop_alone_s = hop_s * (book.alone_s / book.total_s if book.total_s else 1.0)
     total_s, alone_s = rows * row_s + hop_s, rows_alone * row_s + hop_alone_s
     return WorkExplained(

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import pytest
+
+from dovetail.engine.progress.figures import BatchFigures, Durations, StreamFigures
+from dovetail.engine.progress.recent_batches import REMEMBERED, RecentBatches
+
+
+def batch(number: int, finished_at: float, rows: int, *, epoch: int = 1, hop_s: float = 0.1) -> BatchFigures:
+    return BatchFigures(
+        number,
+        finished_at,
+        Durations(0.0, 0.0, 0.0),
+        epoch=epoch,
+        seconds_by_part={"source": 0.02, "receive": 0.01, "store": 0.03, "hop 1": hop_s, "statistics": 9.0},
+        streams=(StreamFigures("a", rows, 0, None, False),),
+    )
+
+
+def test_rows_are_counted_by_the_clock_from_the_first_batch_on() -> None:
+    recent = RecentBatches()
+    assert recent.rows_per_s("a") is None
+    recent.note(batch(0, 100.0, 7_000))
+    assert recent.rows_per_s("a") is None
+    recent.note(batch(1, 102.0, 600))
+    recent.note(batch(2, 110.0, 400))
+    assert (recent.rows_per_s("a"), recent.rows_per_s("b")) == (100.0, 0.0)
+
+
+def test_a_clock_that_stands_still_gives_no_rate() -> None:
+    recent = RecentBatches()
+    for number in range(3):
+        recent.note(batch(number, 100.0, 5))
+    assert recent.rows_per_s("a") is None
+
+
+def test_old_batches_are_forgotten_and_one_told_twice_counts_once() -> None:
+    recent = RecentBatches()
+    for number in range(2 * REMEMBERED):
+        for rows in (1, 10):
+            recent.note(batch(number, float(number), rows))
+    assert recent.rows_per_s("a") == 10.0
+
+
+def test_usual_times_are_medians_under_the_last_plan_where_rows_came() -> None:
+    recent = RecentBatches()
+    assert recent.usual_times() is None
+    recent.note(batch(0, 0.0, 5, epoch=1, hop_s=50.0))
+    for number, hop_s in enumerate((0.3, 0.1, 0.2), 1):
+        recent.note(batch(number, float(number), 5, epoch=2, hop_s=hop_s))
+    recent.note(batch(4, 4.0, 0, epoch=2, hop_s=70.0))
+    assert recent.usual_times() == pytest.approx((0.06, 0.2))
