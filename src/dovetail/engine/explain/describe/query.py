@@ -44,7 +44,7 @@ def _described(record: QueryRecord, state: str, look: Look) -> QueryExplained:
     live = look.live_by_id.get(joining)
     kept = () if live is None else look.planned.decisions.intermediates
     called = _called(asked, live)
-    limits = limits_of(record.options, look.engine.options)
+    limits = limits_of(record.options, look.engine.options.limits)
     return QueryExplained(
         query=record.name,
         sql=record.sql,
