@@ -169,7 +169,7 @@ NOTE_BY_SUITE: Mapping[str, SuiteNote] = {
         'Rows travel here (`exchange="rows"`), which is not the default; «by references» is. Bytes come from Spark\'s '
         "own shuffle metrics; only the second half of the batches counts, because placements are learned in the first. "
         "On one machine there is no network to save: against shipping once a key (AJoin), placing saves bytes and "
-        "costs time. Aggregates ship no tuple at all. In the figures of commit dd14e15 «every query for itself» was one "
+        "costs time. Aggregates ship no tuple at all. In figures of commit dd14e15 «every query for itself» was one "
         "session that shared nothing; since then it is a session per query.",
     ),
     "elastic": SuiteNote(
