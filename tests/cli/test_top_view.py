@@ -13,14 +13,22 @@ def progress(batch: int, queries: int = 3) -> dict[str, Any]:
         "batchId": batch,
         "timestamp": f"2026-01-01T00:00:{2 * batch:02}Z",
         "batchDuration": 100.0 + batch,
-        "streams": [{"name": "views", "numInputRows": 500, "lateRows": 2, "watermark": "2026-01-01T00:00:00Z"}],
+        "inputRowsPerSecond": 250.0 if batch else None,
+        "streams": [
+            {
+                "name": "views",
+                "numInputRows": 500,
+                "inputRowsPerSecond": 250.0 if batch else None,
+                "lateRows": 2,
+                "watermark": "2026-01-01T00:00:00Z",
+            }
+        ],
         "queries": [
             {"name": f"q{number}", "state": state, "numOutputRows": 10 * number, "totalOutputRows": 100}
             for number, state in zip(range(queries), ["running", "quarantined", "running"] * queries, strict=False)
         ],
         "stores": [{"name": "views", "queries": ["q0", "q2"]}, {"name": "clicks", "queries": ["q0"]}],
         "hops": [],
-        "statistics": {"streams": [{"name": "views", "rowsPerSecond": {"value": 40.0}}]},
     }
 
 
@@ -30,7 +38,8 @@ def plan() -> dict[str, Any]:
         {"query": name, "share_ms": ms, "alone_ms": 2 * ms, "share_of_plan": share}
         for name, (ms, share) in costs.items()
     ]
-    cost = {"total_ms": 4.0, "alone_ms": 8.0, "saving_share": 0.5, "queries": entries}
+    work = {"total_ms": 40.0, "alone_ms": 50.0, "saving_share": 0.2, "rows_read": 1500, "rows_read_alone": 2500}
+    cost = {"total_ms": 4.0, "alone_ms": 8.0, "saving_share": 0.5, "measured": work, "queries": entries}
     return {"queries": list(costs), "cost": cost}
 
 
@@ -71,14 +80,31 @@ def test_a_query_without_a_price_has_none() -> None:
     assert line.split()[:5] == ["q1", "quarantined", "-", "-", "-"]
 
 
-def test_rates_are_counted_between_batches_that_follow_each_other() -> None:
+def test_rates_are_those_of_the_clock_and_not_known_at_first() -> None:
     shown = figures()
-    assert shown.rate_by_stream == {"views": 40.0}
+    (line,) = [line for line in text_of(shown) if line.startswith("views")]
+    assert line.split()[:3] == ["views", "-", "500"]
     shown.read(progress(1))
-    assert shown.rate_by_stream == {"views": 250.0}
+    (line,) = [line for line in text_of(shown) if line.startswith("views")]
+    assert line.split()[:3] == ["views", "250", "500"]
+    assert "250 rows/s" in text_of(shown)[0]
     shown.read(progress(9))
-    assert shown.rate_by_stream == {"views": 250.0}
     assert list(shown.batch_ms) == [100.0, 101.0, 109.0]
+
+
+def test_what_sharing_saves_is_what_was_measured() -> None:
+    assert [line.strip() for line in text_of(figures())[1:3]] == [
+        "sharing saves 20%: 2 queries in one plan, 40 ms of work a batch; one by one 50 ms",
+        "1,500 rows a batch are read once; one by one 2,500 would be",
+    ]
+
+
+def test_before_a_batch_has_run_by_the_plan_nothing_is_said_of_sharing() -> None:
+    shown = figures()
+    cost = {**plan()["cost"], "measured": None}
+    shown.plan = {**plan(), "cost": cost}
+    assert "what sharing saves is known once a batch has run by it" in text_of(shown)[1]
+    assert "%" not in text_of(shown)[1]
 
 
 def test_the_same_batch_counts_once() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
@@ -63,27 +62,12 @@ class TopFigures:
     progress: Mapping[str, Any] | None = None
     plan: Mapping[str, Any] | None = None
     batch_ms: deque[float] = field(default_factory=lambda: deque(maxlen=HISTORY))
-    rate_by_stream: dict[str, float] = field(default_factory=dict)
 
     def read(self, progress: Mapping[str, Any] | None) -> None:
         if progress is None or (self.progress is not None and self.progress["batchId"] == progress["batchId"]):
             return
-        self._read_rates(progress)
         self.progress = progress
         self.batch_ms.append(progress["batchDuration"])
-
-    def _read_rates(self, progress: Mapping[str, Any]) -> None:
-        """From one batch to the next; where one was missed, or at the first look, what the statistics say."""
-        figures = {entry["name"]: entry["rowsPerSecond"] for entry in progress["statistics"]["streams"]}
-        before = self.progress
-        is_next = before is not None and progress["batchId"] == before["batchId"] + 1
-        elapsed_s = _seconds_between(before, progress) if before is not None and is_next else 0.0
-        for stream in progress["streams"]:
-            name, figure = stream["name"], figures.get(stream["name"])
-            if elapsed_s > 0:
-                self.rate_by_stream[name] = stream["numInputRows"] / elapsed_s
-            elif name not in self.rate_by_stream and figure is not None:
-                self.rate_by_stream[name] = figure["value"]
 
     @property
     def lines(self) -> list[QueryLine]:
@@ -134,12 +118,12 @@ def _headlines(figures: TopFigures) -> list[RenderableType]:
     first = Text.assemble(
         ("dovetail ", "bold"),
         f"{figures.url}   batch {progress['batchId']:,}   {len(progress['queries']):,} queries   "
-        f"{sum(figures.rate_by_stream.values()):,.0f} rows/s   {progress['batchDuration']:,.0f} ms a batch ",
+        f"{_rate(progress['inputRowsPerSecond'])} rows/s   {progress['batchDuration']:,.0f} ms a batch ",
         (sparkline(figures.batch_ms, HISTORY), "blue"),
     )
     units = progress.get("units")
     elastic = [] if units is None else [Text(_units(units), style="dim")]
-    return [first, Text(_sharing(figures.plan), style="dim"), *elastic]
+    return [first, *(Text(line, style="dim") for line in _sharing(figures.plan)), *elastic]
 
 
 def _units(units: Mapping[str, Any]) -> str:
@@ -148,14 +132,23 @@ def _units(units: Mapping[str, Any]) -> str:
     return f"{units['partitions']} partitions{executors} at load {units['load']:.2f}{coming}"
 
 
-def _sharing(plan: Mapping[str, Any] | None) -> str:
-    cost = plan["cost"] if plan else None
-    if plan is None or cost is None:
-        return "no plan yet"
-    text = f"one plan for {len(plan['queries']):,}: {cost['total_ms']:,.1f} ms of work a batch"
-    if cost["alone_ms"] is None or cost["saving_share"] is None:
-        return text
-    return f"{text}, one by one {cost['alone_ms']:,.1f} ms: sharing saves {cost['saving_share']:.0%}"
+def _sharing(plan: Mapping[str, Any] | None) -> list[str]:
+    """What was measured; before that nothing is known that would be worth a figure."""
+    if plan is None:
+        return ["no plan yet"]
+    count, work = len(plan["queries"]), plan["cost"]["measured"]
+    queries = f"{count:,} {'query' if count == 1 else 'queries'}"
+    if work is None:
+        return [f"{queries} in one plan: what sharing saves is known once a batch has run by it"]
+    taken = f"{work['total_ms']:,.0f} ms of work a batch"
+    if count < 2:
+        return [f"{queries}: {taken}"]
+    saving = work["saving_share"]
+    saved = f"saves {saving:.0%}" if saving >= 0 else f"adds {-saving:.0%}"
+    return [
+        f"sharing {saved}: {queries} in one plan, {taken}; one by one {work['alone_ms']:,.0f} ms",
+        f"{work['rows_read']:,} rows a batch are read once; one by one {work['rows_read_alone']:,} would be",
+    ]
 
 
 def _table(*headers: str) -> Table:
@@ -168,14 +161,11 @@ def _table(*headers: str) -> Table:
 
 def _streams(figures: TopFigures) -> Table:
     table = _table("stream", "rows/s", "rows in batch", "late", "watermark")
-    entries = sorted(
-        (figures.progress or {})["streams"], key=lambda entry: -figures.rate_by_stream.get(entry["name"], 0.0)
-    )
+    entries = sorted((figures.progress or {})["streams"], key=lambda entry: -(entry["inputRowsPerSecond"] or 0.0))
     for entry in entries[:MAX_STREAMS]:
-        rate = figures.rate_by_stream.get(entry["name"])
         table.add_row(
             Text(entry["name"]),
-            "-" if rate is None else f"{rate:,.0f}",
+            _rate(entry["inputRowsPerSecond"]),
             f"{entry['numInputRows']:,}",
             f"{entry['lateRows']:,}",
             (entry["watermark"] or "-")[:19],
@@ -199,10 +189,10 @@ def _queries(lines: list[QueryLine]) -> Table:
     return table
 
 
+def _rate(rows_per_s: float | None) -> str:
+    """By the clock; not known with the first batch."""
+    return "-" if rows_per_s is None else f"{rows_per_s:,.0f}"
+
+
 def _ms(value: float | None) -> str:
     return "-" if value is None else f"{value:,.2f}"
-
-
-def _seconds_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> float:
-    moments = [datetime.fromisoformat(each["timestamp"]) for each in (before, after)]
-    return (moments[1] - moments[0]).total_seconds()

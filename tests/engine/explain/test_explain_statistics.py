@@ -76,7 +76,7 @@ def test_progress_has_the_figures_that_planners_use(bench: Bench) -> None:
     session.create_query(JOIN, "q")
     bench.push(session, a=A)
     assert session.progress is not None
-    none_yet = {"name": "b", "batchRows": None, "rowsPerSecond": None, "lateShare": None}
+    none_yet = {"name": "b", "batchRows": None, "rowsPerEventSecond": None, "lateShare": None}
     assert none_yet in session.progress["statistics"]["streams"]
     bench.push(session, b=B)
     found = session.progress["statistics"]

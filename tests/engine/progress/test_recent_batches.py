@@ -17,28 +17,34 @@ def batch(number: int, finished_at: float, rows: int, *, epoch: int = 1, hop_s: 
     )
 
 
+def note(recent: RecentBatches, figures: BatchFigures) -> BatchFigures:
+    rated = recent.rated(figures)
+    recent.note(rated)
+    return rated
+
+
 def test_rows_are_counted_by_the_clock_from_the_first_batch_on() -> None:
     recent = RecentBatches()
     assert recent.rows_per_s("a") is None
-    recent.note(batch(0, 100.0, 7_000))
+    note(recent, batch(0, 100.0, 7_000))
     assert recent.rows_per_s("a") is None
-    recent.note(batch(1, 102.0, 600))
-    recent.note(batch(2, 110.0, 400))
-    assert (recent.rows_per_s("a"), recent.rows_per_s("b")) == (100.0, 0.0)
+    note(recent, batch(1, 102.0, 600))
+    assert note(recent, batch(2, 110.0, 400)).input_rows_per_s == 100.0
+    assert (recent.rows_per_s("a"), recent.rows_per_s("b")) == (100.0, None)
 
 
 def test_a_clock_that_stands_still_gives_no_rate() -> None:
     recent = RecentBatches()
     for number in range(3):
-        recent.note(batch(number, 100.0, 5))
+        note(recent, batch(number, 100.0, 5))
     assert recent.rows_per_s("a") is None
 
 
 def test_old_batches_are_forgotten_and_one_told_twice_counts_once() -> None:
     recent = RecentBatches()
     for number in range(2 * REMEMBERED):
-        for rows in (1, 10):
-            recent.note(batch(number, float(number), rows))
+        rated = note(recent, batch(number, float(number), 1 if number < REMEMBERED else 10))
+        recent.note(rated)
     assert recent.rows_per_s("a") == 10.0
 
 

@@ -51,7 +51,7 @@ def tell_batch(committed: Committed, aftermath: Aftermath, parts: Parts) -> Told
 
 def _take(committed: Committed, parts: Parts, bare: BatchFigures) -> BatchFigures:
     settled = committed.settled
-    return take_figures(
+    figures = take_figures(
         settled.done,
         settled.draft.results,
         settled.idle,
@@ -59,6 +59,7 @@ def _take(committed: Committed, parts: Parts, bare: BatchFigures) -> BatchFigure
         bare.finished_at,
         parts.head.statistics,
     )
+    return parts.head.recent.rated(figures)
 
 
 def _placement(committed: Committed, parts: Parts, figures: BatchFigures) -> PlacementExplained | None:

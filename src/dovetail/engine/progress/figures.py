@@ -34,13 +34,16 @@ class Volume:
 
 @dataclass(frozen=True)
 class StreamFigures:
-    """`watermark_us` is None before the first row."""
+    """`watermark_us` is None before the first row. `rows_per_s` is by the clock, over the last batches of this process;
+    None with the first one.
+    """
 
     name: str
     input_rows: int
     late_rows: int
     watermark_us: int | None
     is_idle: bool
+    rows_per_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -130,7 +133,7 @@ class ShippedFigures:
 
 @dataclass(frozen=True)
 class StreamEstimates:
-    """What planners will use of a stream, folded over batches."""
+    """What planners will use of a stream, folded over batches; `rows_per_s` is of event time."""
 
     name: str
     batch_rows: Estimate | None
@@ -181,6 +184,11 @@ class BatchFigures:
 
     def rows_of(self, stream: str) -> int:
         return sum(each.input_rows for each in self.streams if each.name == stream)
+
+    @property
+    def input_rows_per_s(self) -> float | None:
+        rates = [stream.rows_per_s for stream in self.streams if stream.rows_per_s is not None]
+        return sum(rates) if rates else None
 
     @property
     def hop_s(self) -> float:

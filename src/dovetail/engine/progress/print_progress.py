@@ -1,5 +1,6 @@
 """The figures of a batch as users see them: a JSON-able dictionary shaped like Spark's StreamingQueryProgress.
 
+Rates are by the clock unless they say that they are of event time: rows that came a second, over the last batches.
 Nothing reads it back: whoever needs a figure has the record.
 """
 
@@ -26,6 +27,7 @@ def print_progress(figures: BatchFigures) -> dict[str, Any]:
         "batchId": figures.batch,
         "timestamp": _iso(figures.finished_at * 1e6),
         "numInputRows": figures.input_rows,
+        "inputRowsPerSecond": figures.input_rows_per_s,
         "processedRowsPerSecond": figures.input_rows / total_s if total_s else 0.0,
         "batchDuration": total_s * 1e3,
         "durationMs": {
@@ -69,6 +71,7 @@ def _stream(stream: StreamFigures) -> dict[str, Any]:
     return {
         "name": stream.name,
         "numInputRows": stream.input_rows,
+        "inputRowsPerSecond": stream.rows_per_s,
         "lateRows": stream.late_rows,
         "watermark": None if stream.watermark_us is None else _iso(stream.watermark_us),
         "isIdle": stream.is_idle,
@@ -129,7 +132,7 @@ def _statistics(figures: BatchFigures) -> dict[str, Any]:
             {
                 "name": each.name,
                 "batchRows": _estimate(each.batch_rows),
-                "rowsPerSecond": _estimate(each.rows_per_s),
+                "rowsPerEventSecond": _estimate(each.rows_per_s),
                 "lateShare": _estimate(each.late_share),
             }
             for each in figures.stream_estimates

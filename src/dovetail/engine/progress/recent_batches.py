@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import replace
 from statistics import median
 
 from dovetail.engine.progress.figures import BatchFigures
@@ -26,13 +27,25 @@ class RecentBatches:
     def last(self) -> BatchFigures | None:
         return self._batches[-1] if self._batches else None
 
-    def rows_per_s(self, stream: str) -> float | None:
-        """Of clock time; None while there is no time between two batches to count over."""
-        batches = list(self._batches)
-        elapsed_s = batches[-1].finished_at - batches[0].finished_at if batches else 0.0
+    def rated(self, figures: BatchFigures) -> BatchFigures:
+        """A batch that is to be noted, with how fast rows came since the oldest one that is remembered.
+
+        Without rates where there is no time between the two to count over.
+        """
+        batches = [*list(self._batches)[1 - REMEMBERED :], figures]
+        elapsed_s = figures.finished_at - batches[0].finished_at
         if elapsed_s <= 0:
-            return None
-        return sum(batch.rows_of(stream) for batch in batches[1:]) / elapsed_s
+            return figures
+        streams = (
+            replace(stream, rows_per_s=sum(batch.rows_of(stream.name) for batch in batches[1:]) / elapsed_s)
+            for stream in figures.streams
+        )
+        return replace(figures, streams=tuple(streams))
+
+    def rows_per_s(self, stream: str) -> float | None:
+        """Of clock time."""
+        found = () if self.last is None else self.last.streams
+        return next((each.rows_per_s for each in found if each.name == stream), None)
 
     def usual_times(self) -> tuple[float, float] | None:
         """Seconds of a batch for reading rows and for joining them: medians over those that ran by the last plan."""
