@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import dataclass, fields
+
 import numpy as np
 import pytest
 
@@ -9,40 +11,96 @@ from dovetail.plan.store_plan import IndexPlan
 from dovetail.query.expression import Column
 from dovetail.query.types import BIGINT
 from dovetail.runtime.report import (
+    GroupCount,
     KeyCount,
+    KeyGroups,
     MatchSample,
     MergedBuckets,
     QuerySets,
     SelectionCount,
+    ShippedCount,
+    Shuffled,
     StepCount,
     StreamCount,
     TaskReport,
     UnitWork,
     count_keys,
 )
+from dovetail.runtime.report_fields import rules_of
 from dovetail.store.bucket_file import BucketMeta
 from dovetail.store.manifest import ResultFile
 
 BUCKET = BucketMeta("s", "p", 0, 3, 1, 1, 9, 8, 7, None, 5, ("k",), ("v > 1",), False, (("[k]", 9),))
 
 
-def test_a_report_survives_the_way_to_the_driver() -> None:
+def full_report() -> TaskReport:
+    """With something in every field."""
+    keys = count_keys("a", IndexPlan((Column("row", "k", BIGINT),)), np.array([1, 1, 1 << 63], np.uint64), 2)
     report = TaskReport(
         streams=[StreamCount("a", 3, 1, None)],
         steps=[StepCount("a#1", 1, 2, 3, copies=4)],
         work=[UnitWork(1, 2, 3, 4, 0.5)],
         selections=[SelectionCount("a", "v > 1", 9, 4)],
         query_sets=[QuerySets("a", 9, 8, [2], "7f01")],
-        keys=[count_keys("a", IndexPlan((Column("row", "k", BIGINT),)), np.array([1, 1, 1 << 63], np.uint64), 2)],
+        keys=[keys],
+        key_groups=[KeyGroups("a", 9, 2, ["[k]"], "AAAA")],
         samples=[MatchSample("a.k=b.k", 1.5, 100.0, 0.25)],
         results=[ResultFile("q#1", "p", 1, 2)],
         merges=[MergedBuckets(BUCKET, ("x", "y"))],
+        groups=[GroupCount("g", 5, 4)],
+        shipped=[ShippedCount("a", 1, 8, 7, 600)],
+        shuffled=[Shuffled(3, 2, 1)],
         seconds_by_part={"hop 1": 0.5},
         found={"q#1": Found(pairs=7, results=3)},
     )
     report.fail({"q#1"}, EvaluationError("division by zero", hint="guard it"))
-    assert TaskReport.from_bytes(report.to_bytes()) == report
+    return report
+
+
+FIELDS = [each.name for each in fields(TaskReport)]
+TRAVELLING = [name for name in FIELDS if name != "void_queries"]
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_this_test_knows_every_field(name: str) -> None:
+    assert getattr(full_report(), name), "a new field belongs into full_report"
+
+
+def test_a_report_survives_the_way_to_the_driver() -> None:
+    report = full_report()
+    arrived = TaskReport.from_bytes(report.to_bytes())
+    assert arrived == report
+    assert arrived.void_queries == set()
     assert report.keys == [KeyCount("a", "[k]", 3, [2, 1], [], [], [1, 1 << 63])]
+
+
+@pytest.mark.parametrize("name", TRAVELLING)
+def test_no_field_of_another_task_is_lost(name: str) -> None:
+    whole = TaskReport()
+    whole.add(full_report())
+    assert getattr(whole, name) == getattr(full_report(), name)
+    whole.add(full_report())
+    one, two = getattr(full_report(), name), getattr(whole, name)
+    if isinstance(one, list):
+        assert two == [*one, *one]
+    else:
+        assert two == {key: value + value for key, value in one.items()}
+
+
+def test_reports_of_tasks_stay_as_they_were_when_they_are_added() -> None:
+    one, whole = full_report(), TaskReport()
+    whole.add(one)
+    whole.add(one)
+    assert one == full_report()
+
+
+def test_a_field_that_does_not_say_how_it_is_merged_is_refused() -> None:
+    @dataclass
+    class Forgetful(TaskReport):
+        skipped_rows: int = 0
+
+    with pytest.raises(TypeError, match="Forgetful does not say how tasks' skipped_rows become one"):
+        rules_of(Forgetful)
 
 
 def test_the_first_failure_of_a_query_counts() -> None:

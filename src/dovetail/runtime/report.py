@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from dovetail.kernels.match.summarize_codes import count_by_group, heavy_codes, 
 from dovetail.kernels.select.select_rows import SelectionWords, spread_rows
 from dovetail.plan.query_limits import BatchLimits, Found
 from dovetail.plan.store_plan import IndexPlan, StorePlan
+from dovetail.runtime.report_fields import kept_in_task, listed, rules_of, summed
 from dovetail.stats.key_sketch import SKETCH_CODES
 from dovetail.stats.key_stats import MAX_HISTOGRAM_GROUPS
 from dovetail.stats.selection_sample import SAMPLED_ROWS_A_BATCH
@@ -199,22 +200,12 @@ class MergedBuckets:
     merged: BucketMeta
     replaced_paths: tuple[str, ...]
 
+    def to_json(self) -> dict[str, Any]:
+        return {"merged": self.merged.to_json(), "replaced_paths": self.replaced_paths}
 
-_PLAIN_LISTS = (
-    "streams",
-    "selections",
-    "query_sets",
-    "keys",
-    "key_groups",
-    "steps",
-    "work",
-    "samples",
-    "results",
-    "failures",
-    "groups",
-    "shipped",
-    "shuffled",
-)
+    @staticmethod
+    def from_json(record: dict[str, Any]) -> MergedBuckets:
+        return MergedBuckets(BucketMeta.from_json(record["merged"]), tuple(record["replaced_paths"]))
 
 
 @dataclass
@@ -225,23 +216,23 @@ class TaskReport:
     them any more. The driver knows them by `failures`, and by `found`.
     """
 
-    streams: list[StreamCount] = field(default_factory=list)
-    selections: list[SelectionCount] = field(default_factory=list)
-    query_sets: list[QuerySets] = field(default_factory=list)
-    keys: list[KeyCount] = field(default_factory=list)
-    key_groups: list[KeyGroups] = field(default_factory=list)
-    steps: list[StepCount] = field(default_factory=list)
-    work: list[UnitWork] = field(default_factory=list)
-    samples: list[MatchSample] = field(default_factory=list)
-    results: list[ResultFile] = field(default_factory=list)
-    failures: list[QueryFailure] = field(default_factory=list)
-    merges: list[MergedBuckets] = field(default_factory=list)
-    groups: list[GroupCount] = field(default_factory=list)
-    shipped: list[ShippedCount] = field(default_factory=list)
-    shuffled: list[Shuffled] = field(default_factory=list)
-    seconds_by_part: dict[str, float] = field(default_factory=dict)
-    found: dict[str, Found] = field(default_factory=dict)
-    void_queries: set[str] = field(default_factory=set, compare=False)
+    streams: list[StreamCount] = listed(StreamCount)
+    selections: list[SelectionCount] = listed(SelectionCount)
+    query_sets: list[QuerySets] = listed(QuerySets)
+    keys: list[KeyCount] = listed(KeyCount)
+    key_groups: list[KeyGroups] = listed(KeyGroups)
+    steps: list[StepCount] = listed(StepCount)
+    work: list[UnitWork] = listed(UnitWork)
+    samples: list[MatchSample] = listed(MatchSample)
+    results: list[ResultFile] = listed(ResultFile)
+    failures: list[QueryFailure] = listed(QueryFailure)
+    merges: list[MergedBuckets] = listed(MergedBuckets, MergedBuckets.to_json, MergedBuckets.from_json)
+    groups: list[GroupCount] = listed(GroupCount)
+    shipped: list[ShippedCount] = listed(ShippedCount)
+    shuffled: list[Shuffled] = listed(Shuffled)
+    seconds_by_part: dict[str, float] = summed()
+    found: dict[str, Found] = summed(vars, lambda record: Found(**record))
+    void_queries: set[str] = kept_in_task(set)
 
     @contextmanager
     def timed(self, part: str) -> Iterator[None]:
@@ -266,37 +257,19 @@ class TaskReport:
             return False
         return True
 
+    def add(self, other: TaskReport) -> None:
+        """Put another task's report to this one."""
+        for name, rule in _RULES.items():
+            rule.add(getattr(self, name), getattr(other, name))
+
     def to_bytes(self) -> bytes:
-        # asdict visits every number of every entry, and there are thousands.
-        record: dict[str, Any] = {name: [vars(entry) for entry in getattr(self, name)] for name in _PLAIN_LISTS}
-        record["merges"] = [
-            {"merged": each.merged.to_json(), "replaced_paths": each.replaced_paths} for each in self.merges
-        ]
-        record["seconds_by_part"] = self.seconds_by_part
-        record["found"] = {query: [found.pairs, found.results] for query, found in self.found.items()}
+        record = {name: rule.to_json(getattr(self, name)) for name, rule in _RULES.items()}
         return json.dumps(record, separators=(",", ":")).encode()
 
     @staticmethod
     def from_bytes(payload: bytes) -> TaskReport:
         record: dict[str, Any] = json.loads(payload)
-        return TaskReport(
-            streams=[StreamCount(**entry) for entry in record["streams"]],
-            selections=[SelectionCount(**entry) for entry in record["selections"]],
-            query_sets=[QuerySets(**entry) for entry in record["query_sets"]],
-            keys=[KeyCount(**entry) for entry in record["keys"]],
-            key_groups=[KeyGroups(**entry) for entry in record["key_groups"]],
-            steps=[StepCount(**entry) for entry in record["steps"]],
-            work=[UnitWork(**entry) for entry in record["work"]],
-            samples=[MatchSample(**entry) for entry in record["samples"]],
-            results=[ResultFile(**entry) for entry in record["results"]],
-            failures=[QueryFailure(**entry) for entry in record["failures"]],
-            merges=[
-                MergedBuckets(BucketMeta.from_json(entry["merged"]), tuple(entry["replaced_paths"]))
-                for entry in record["merges"]
-            ],
-            groups=[GroupCount(**entry) for entry in record["groups"]],
-            shipped=[ShippedCount(**entry) for entry in record["shipped"]],
-            shuffled=[Shuffled(**entry) for entry in record["shuffled"]],
-            seconds_by_part=record["seconds_by_part"],
-            found={query: Found(*counts) for query, counts in record["found"].items()},
-        )
+        return TaskReport(**{name: rule.from_json(record[name]) for name, rule in _RULES.items()})
+
+
+_RULES = rules_of(TaskReport)

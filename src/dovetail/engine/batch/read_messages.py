@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 from dovetail.core.errors import StoreError
-from dovetail.plan.query_limits import Found
 from dovetail.runtime.message import Kind, Message
 from dovetail.runtime.report import TaskReport
 from dovetail.store.bucket_file import BucketMeta
@@ -18,27 +17,8 @@ def read_messages(messages: list[Message]) -> tuple[TaskReport, tuple[BucketMeta
     for message in messages:
         if message.kind in (Kind.BUCKET, Kind.STORED):
             buckets.append(BucketMeta.from_json(json.loads(message.payload)))
-        if message.kind is not Kind.REPORT:
-            continue
-        report = TaskReport.from_bytes(message.payload)
-        whole.streams += report.streams
-        whole.selections += report.selections
-        whole.query_sets += report.query_sets
-        whole.keys += report.keys
-        whole.key_groups += report.key_groups
-        whole.steps += report.steps
-        whole.work += report.work
-        whole.samples += report.samples
-        whole.results += report.results
-        whole.failures += report.failures
-        whole.merges += report.merges
-        whole.groups += report.groups
-        whole.shipped += report.shipped
-        whole.shuffled += report.shuffled
-        for part, seconds in report.seconds_by_part.items():
-            whole.seconds_by_part[part] = whole.seconds_by_part.get(part, 0.0) + seconds
-        for query, found in report.found.items():
-            whole.found[query] = whole.found.get(query, Found()) + found
+        elif message.kind is Kind.REPORT:
+            whole.add(TaskReport.from_bytes(message.payload))
     return whole, check_written(buckets)
 
 
