@@ -62,7 +62,7 @@ class ModeRun:
     """What a run in one mode said of its batches from the learning ones on.
 
     `shipped_bytes` are those of tuples on their way to where they are kept, `exchanged_bytes` of everything that tasks
-    sent one another; both as Spark's shuffles count them.
+    sent one another; both as Spark's shuffles count them, where tuples are shipped.
     """
 
     seconds: float
@@ -83,7 +83,7 @@ class ModeRun:
             seconds=sum(done.batch_ms[first:]) / 1000,
             shipped_bytes=sum(each["bytes"] for each in shipped),
             shipped_rows=sum(each["rows"] for each in shipped),
-            exchanged_bytes=sum(each["exchangedBytes"] for each in shipped),
+            exchanged_bytes=sum(each["exchangedBytes"] or 0 for each in shipped),
             imbalance=slowest_over_mean(work),
             placed_in_batch=done.progress[-1].get("placement", {}).get("placedInBatch"),
             is_equal=is_equal,
@@ -119,10 +119,10 @@ def compare(bench: Workbench, case: PartitionCase, partitions: int, repeats: int
 
 def _by_mode(best: Mapping[str, ModeRun]) -> dict[str, object]:
     figures: dict[str, object] = {"references_s": round(best["references"].seconds, 3)}
-    figures |= {f"exchanged_{mode}": run.exchanged_bytes for mode, run in best.items()}
     for mode, run in best.items():
         if mode != "references":
             figures |= {
+                f"exchanged_{mode}": run.exchanged_bytes,
                 f"shipped_{mode}": run.shipped_bytes,
                 f"shipped_rows_{mode}": run.shipped_rows,
                 f"time_{mode}_s": round(run.seconds, 3),

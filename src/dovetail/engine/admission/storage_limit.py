@@ -23,7 +23,7 @@ from dovetail.query.expression import TRUE, Expression
 from dovetail.query.stream import Stream
 from dovetail.stats.catalog import StatsCatalog
 from dovetail.stats.selection_sample import UnionRows
-from dovetail.store.bucket_file import BucketMeta
+from dovetail.store.bucket_file import BucketMeta, by_store
 
 
 @dataclass(frozen=True)
@@ -48,33 +48,45 @@ class StorageLimit:
             if size > self.max_bytes
         }
 
-    def own_bytes(self, buckets: Iterable[BucketMeta]) -> Counter[str]:
+    def own_bytes(self, buckets: Sequence[BucketMeta]) -> Counter[str]:
         """By query the bytes that are its own; exact where they could be above the limit."""
-        metas_by_store: dict[str, list[BucketMeta]] = {}
-        for meta in buckets:
-            metas_by_store.setdefault(meta.store, []).append(meta)
+        if sum(meta.size_bytes for meta in buckets) <= self.max_bytes:
+            return Counter()
+        metas_by_store = by_store(buckets)
+        sizes = {store: sum(meta.size_bytes for meta in metas) for store, metas in metas_by_store.items()}
+        size_by_store = Counter(sizes)
+        own = self._of_kept_joins(size_by_store)
+        self._add_rows(own, metas_by_store)
+        self._give_to_users_of_groups(own, size_by_store)
+        return own
+
+    def _of_kept_joins(self, size_by_store: Counter[str]) -> Counter[str]:
+        """A join that is kept for one query alone is its own."""
         own: Counter[str] = Counter()
-        if sum(meta.size_bytes for metas in metas_by_store.values() for meta in metas) <= self.max_bytes:
-            return own
-        upkeep = upkeep_by_store(self.queries, self.streams)
-        held = {store: _Held.of(metas_by_store.get(store, []), wanted) for store, wanted in upkeep.items()}
-        added = {store: self._added_by_arrival(store, upkeep[store], held[store]) for store in upkeep}
         for each in self.kept:
             users = {use.query for use in each.uses}
             if len(users) == 1:
-                own[users.pop()] += sum(meta.size_bytes for meta in metas_by_store.get(each.intermediate.id, []))
+                own[users.pop()] += size_by_store[each.intermediate.id]
+        return own
+
+    def _add_rows(self, own: Counter[str], metas_by_store: Mapping[str, list[BucketMeta]]) -> None:
+        """Of the rows of streams, what each query added; where that is too much, what would go with it."""
+        upkeep = upkeep_by_store(self.queries, self.streams)
+        held = {store: _Held.of(metas_by_store.get(store, []), wanted) for store, wanted in upkeep.items()}
+        added = {store: self._added_by_arrival(store, upkeep[store], held[store]) for store in upkeep}
         for live in self.queries:
-            by_store = {store: size[live.id] for store, size in added.items() if live.id in size}
-            if own[live.id] + sum(by_store.values()) > self.max_bytes:
-                left = {store: self._left_without(live.id, store, upkeep[store], held[store]) for store in by_store}
-                by_store = {store: min(size, held[store].size - left[store]) for store, size in by_store.items()}
-            own[live.id] += int(sum(by_store.values()))
+            sizes = {store: size[live.id] for store, size in added.items() if live.id in size}
+            if own[live.id] + sum(sizes.values()) > self.max_bytes:
+                left = {store: self._left_without(live.id, store, upkeep[store], held[store]) for store in sizes}
+                sizes = {store: min(size, held[store].size - left[store]) for store, size in sizes.items()}
+            own[live.id] += int(sum(sizes.values()))
+
+    def _give_to_users_of_groups(self, own: Counter[str], size_by_store: Counter[str]) -> None:
+        """What is joined and kept for groups that one query alone reads."""
         for group in self.groups:
             joined = own.pop(group.id, 0)
             if len(group.users) == 1:
-                tables = [meta for table in group.tables for meta in metas_by_store.get(table.id, [])]
-                own[group.users[0].query] = joined + sum(meta.size_bytes for meta in tables)
-        return own
+                own[group.users[0].query] = joined + sum(size_by_store[table.id] for table in group.tables)
 
     def _added_by_arrival(self, store: str, upkeep: Sequence[Upkeep], held: _Held) -> dict[str, float]:
         """What each query added to what those before it needed."""

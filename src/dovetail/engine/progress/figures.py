@@ -117,12 +117,13 @@ class ShippedFigures:
     """Rows that were sent to the partitions that keep them: every copy counts, those too that stay on one machine.
 
     `input_rows` counts each row once. Bytes are those that Spark's first exchange wrote or, where everything ran in one
-    task, those of the messages.
+    task, those of the messages. `exchanged_bytes` are those of all exchanges; None without exchange="rows", for then
+    nobody measures them.
     """
 
     input_rows: int = 0
     size_bytes: int = 0
-    exchanged_bytes: int = 0
+    exchanged_bytes: int | None = None
     rows_by_partition: tuple[int, ...] = ()
     stores: tuple[ShippedStore, ...] = ()
 

@@ -172,7 +172,7 @@ def _of_shipping(plan: SharedPlan, report: TaskReport) -> ShippedFigures:
     return ShippedFigures(
         input_rows=sum(count.home_rows for count in report.shipped),
         size_bytes=sent_bytes if plan.ships_rows else 0,
-        exchanged_bytes=sum(each.written_bytes for each in report.shuffled),
+        exchanged_bytes=sum(each.written_bytes for each in report.shuffled) if plan.shipping else None,
         rows_by_partition=tuple(by_partition),
         stores=tuple(
             ShippedStore(

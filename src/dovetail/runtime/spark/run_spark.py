@@ -51,15 +51,20 @@ def run_spark(task: BatchTask, rows: DataFrame, packing: Packing, shared: Broadc
     for stage in stages:
         exchanged = messages.repartitionById(partitions, messages["target"])
         messages = exchanged.mapInArrow(stage, MESSAGE_SCHEMA)
-    metrics = ShuffleMetrics(rows.sparkSession.sparkContext)
-    with metrics.observed():
-        collected = _collected(messages)
-    report = TaskReport(shuffled=metrics.exchanges(len(stages)))
-    return [*collected, Message(0, Kind.REPORT, report.to_bytes())]
+    return _collected(messages) if task.plan.shipping is None else _collected_and_measured(messages, len(stages))
 
 
 def _collected(messages: DataFrame) -> list[Message]:
     return [Message(row.target, Kind(row.kind), bytes(row.payload)) for row in messages.collect()]
+
+
+def _collected_and_measured(messages: DataFrame, exchanges: int) -> list[Message]:
+    """With what the exchanges wrote. Spark writes that down a moment after the job: only who asked to ship rows waits."""
+    metrics = ShuffleMetrics(messages.sparkSession.sparkContext)
+    with metrics.observed():
+        collected = _collected(messages)
+    report = TaskReport(shuffled=metrics.exchanges(exchanges))
+    return [*collected, Message(0, Kind.REPORT, report.to_bytes())]
 
 
 def _whole_function(slim: dict[str, Any], shared: Broadcast[Any], packing: Packing) -> MapArrow:
