@@ -84,16 +84,12 @@ class EngineState:
             histories={store: StoreHistory.from_json(record) for store, record in engine["histories"].items()},
             buckets=stored.buckets,
             stream_texts=engine["stream_texts"],
-            # Checkpoints from before streams could be declared have none.
-            declared={spec["name"]: StreamSpec.from_json(spec) for spec in engine.get("declared", [])},
-            first_batch_by_stream=engine.get("first_batch_by_stream", {}),
+            declared={spec["name"]: StreamSpec.from_json(spec) for spec in engine["declared"]},
+            first_batch_by_stream=engine["first_batch_by_stream"],
             kept_from=engine["kept_from"],
-            # Checkpoints from before there were fills have none under way.
-            fills={store: Fill.from_json(record) for store, record in engine.get("fills", {}).items()},
-            # Checkpoints from before there were outer joins have decided nothing.
-            decided_us_by_stream=engine.get("decided_us_by_stream", {}),
-            # Checkpoints from before there were aggregations have none.
-            closed_us_by_group=engine.get("closed_us_by_group", {}),
+            fills={store: Fill.from_json(record) for store, record in engine["fills"].items()},
+            decided_us_by_stream=engine["decided_us_by_stream"],
+            closed_us_by_group=engine["closed_us_by_group"],
             observed=ObservedStats.from_json(engine["observed"]),
         )
 

@@ -7,7 +7,7 @@ Draft  --write state-->  Prepared  --put manifest-->  Committed  --remove what i
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from dovetail.core.clock import Clock
@@ -27,7 +27,7 @@ class Draft:
     state: State
     results: tuple[ResultFile, ...]
     dead_paths: tuple[str, ...]
-    arrival: Arrival | None = None
+    arrival: Arrival = field(default_factory=Arrival)
 
     def prepare(self, root: Path, on_step: OnStep) -> Prepared:
         on_step("before_state")

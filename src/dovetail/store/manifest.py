@@ -62,17 +62,14 @@ class PastBatch:
 
 @dataclass(frozen=True)
 class Manifest:
-    """Batch `batch` happened: this is its state, these are its answers.
-
-    Checkpoints from before there were backfills did not note arrivals.
-    """
+    """Batch `batch` happened: this is its state, these are its answers, so its rows came in."""
 
     batch: int
     state_path: str
     state_checksum: int
     results: tuple[ResultFile, ...]
     committed_at: float
-    arrival: Arrival | None = None
+    arrival: Arrival = field(default_factory=Arrival)
 
 
 def write_state(root: Path, state: State) -> tuple[str, int]:
@@ -146,7 +143,7 @@ def _read_manifest(path: Path) -> Manifest:
     try:
         record = json.loads(text)
         record["results"] = tuple(ResultFile(**result) for result in record["results"])
-        record["arrival"] = Arrival(**record["arrival"]) if record.get("arrival") else None
+        record["arrival"] = Arrival(**record["arrival"])
         return Manifest(**record)
     except (ValueError, KeyError, TypeError):
         raise StoreError(

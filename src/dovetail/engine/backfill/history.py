@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Protocol
 
-from dovetail.core.errors import HistoryError
 from dovetail.query.stream import Stream
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.message import Message
@@ -35,13 +34,7 @@ class Arrivals:
 
     def of(self, batch: int) -> Arrival:
         if batch not in self._known:
-            arrival = read_manifest(self._root, batch).arrival
-            if arrival is None:
-                raise HistoryError(
-                    f"batch {batch} does not say which rows it had: an older version of Dovetail ran it",
-                    hint="create the query without backfill",
-                )
-            self._known[batch] = arrival
+            self._known[batch] = read_manifest(self._root, batch).arrival
         return self._known[batch]
 
     def past(self, batch: int) -> PastBatch:

@@ -88,8 +88,7 @@ class QueryRecord:
         values: dict[str, Any] = {
             "state": QueryState(record["state"]),
             "options": QueryOptions.from_json(record["options"]),
-            # Checkpoints from before there were backfills have none.
-            "backfill": Backfill.from_json(record["backfill"]) if record.get("backfill") else None,
+            "backfill": None if record["backfill"] is None else Backfill.from_json(record["backfill"]),
         }
         known = {**record, **values}
         if known.pop("owns_stores", False) and values["state"] is not QueryState.DROPPED:

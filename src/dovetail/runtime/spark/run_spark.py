@@ -59,7 +59,7 @@ def _collected(messages: DataFrame) -> list[Message]:
 
 
 def _collected_and_measured(messages: DataFrame, exchanges: int) -> list[Message]:
-    """With what the exchanges wrote. Spark writes that down a moment after the job: only who asked to ship rows waits."""
+    """With what the exchanges wrote. Spark writes that down a moment later: only who asked to ship rows waits."""
     metrics = ShuffleMetrics(messages.sparkSession.sparkContext)
     with metrics.observed():
         collected = _collected(messages)
