@@ -115,7 +115,7 @@ def test_sql_comes_from_a_file_or_standard_input(service: RunningService, tmp_pa
 
 
 def test_waiting_returns_when_a_batch_has_the_change(service: RunningService) -> None:
-    with pushed_once(lambda: bool(service.session.engine.records()), service, [1]):
+    with pushed_once(lambda: bool(service.session.engine.queries.records()), service, [1]):
         assert "seen is running since batch 0" in run("query", "create", "seen", SEEN_SQL, "--wait").stdout
 
 
@@ -192,7 +192,7 @@ def test_statements(service: RunningService) -> None:
     assert "clicks" in run("sql", "SHOW STREAMS").stdout
     assert "query seen" in run("sql", "-", stdin="EXPLAIN seen").stdout
     assert json.loads(run("sql", "SHOW QUERIES", "--json").stdout)["kind"] == "show_queries"
-    assert "nothing to do" in run("sql", "DROP CONTINUOUS QUERY IF EXISTS other").stdout
+    assert "nothing to drop" in run("sql", "DROP CONTINUOUS QUERY IF EXISTS other").stdout
     assert "dropped" in run("sql", "DROP CONTINUOUS QUERY seen").stdout
 
 

@@ -27,17 +27,17 @@ def test_a_query_from_its_creation_to_its_end(client: Client, service: RunningSe
     assert (query.status.state, query.status.in_effect, query.status.owner) == ("pending", False, "tester")
     assert query.status.options["max_results_per_batch"] == 100
     push_seen(service.session, [1, 2, 3])
-    assert query.wait(10).state == "running"
-    assert sorted(query.results().column("usr").to_pylist()) == [1, 2, 3]
+    assert query.await_effect(10).state == "running"
+    assert sorted(query.to_arrow().column("usr").to_pylist()) == [1, 2, 3]
     assert query.to_pandas().columns.tolist() == ["usr", "page"]
     assert query.rows(last=1).rows[0]["page"] == "home"
     assert "query seen runs" in query.explain()
     assert query.explain("json")["query"] == "seen"
     dropped = query.drop()
     push_seen(service.session, [4])
-    assert (dropped.state, query.wait(10).state, query.status.total_rows) == ("dropped", "dropped", 3)
-    assert [each.name for each in client.queries()] == []
-    assert [each.name for each in client.queries(include_dropped=True)] == ["seen"]
+    assert (dropped.state, query.await_effect(10).state, query.status.total_rows) == ("dropped", "dropped", 3)
+    assert [each.name for each in client.queries] == []
+    assert [each.name for each in client.statuses(include_dropped=True)] == ["seen"]
 
 
 def test_replacing_and_changing_options(client: Client, service: RunningService) -> None:
@@ -45,10 +45,51 @@ def test_replacing_and_changing_options(client: Client, service: RunningService)
     push_seen(service.session, [1])
     first = query.status
     assert query.set_options(max_results_per_batch=7).options["max_results_per_batch"] == 7
-    replaced = query.replace(SEEN_SQL.replace("V.usr, V.page", "V.page"))
+    replaced = client.create_query(SEEN_SQL.replace("V.usr, V.page", "V.page"), "seen", replace=True).status
     push_seen(service.session, [1])
     assert first.id != replaced.id == query.status.id
-    assert query.results().column_names == ["page"]
+    assert query.to_arrow().column_names == ["page"]
+
+
+def test_waiting_for_effect_and_for_answers_ends_with_the_time(client: Client, service: RunningService) -> None:
+    query = client.create_query(SEEN_SQL, "seen")
+    assert not query.await_effect(0.0).in_effect
+    assert not query.await_results(timeout=0.0)
+    push_seen(service.session, [1, 2])
+    assert query.await_results(2, timeout=0.0)
+    assert query.is_active
+    query.drop()
+    push_seen(service.session, [3])
+    assert not query.await_results(3)
+    assert not query.is_active
+
+
+def test_a_query_that_fails_alone_says_so_everywhere(client: Client, service: RunningService) -> None:
+    query = client.create_query("SELECT 1 / (V.usr - 3) AS x FROM views V", "failing")
+    healthy = client.create_query(SEEN_SQL, "seen")
+    tail = query.tail()
+    push_seen(service.session, [1, 2])
+    assert query.exception is None
+    push_seen(service.session, [3])
+    exception = query.exception
+    assert exception is not None
+    assert "'failing' is stopped since batch 1: " in str(exception)
+    rows: list[dict[str, object]] = []
+    with pytest.raises(QueryError, match="'failing' is stopped since batch 1"):
+        rows.extend(tail)
+    assert sorted(row["x"] for row in rows) == [-1.0, -0.5]
+    with pytest.raises(QueryError, match="is stopped"):
+        query.await_results(100)
+    assert (query.is_active, healthy.is_active) == (False, True)
+
+
+def test_a_statement_answers_with_a_record(client: Client, service: RunningService) -> None:
+    created = client.execute(f"CREATE CONTINUOUS QUERY seen AS {SEEN_SQL}")
+    assert (created.kind, created.name, created.id) == ("create query", "seen", client.query("seen").status.id)
+    assert created.message == "query seen accepted: in effect with the next batch"
+    push_seen(service.session, [1])
+    assert [row["name"] for row in client.execute("SHOW QUERIES").rows] == ["seen"]
+    assert "query seen" in client.execute("EXPLAIN seen").text
 
 
 def test_streams_plan_progress_and_validation(client: Client, service: RunningService) -> None:
@@ -58,7 +99,7 @@ def test_streams_plan_progress_and_validation(client: Client, service: RunningSe
     progress = client.progress
     assert progress is not None
     assert progress["numInputRows"] == 4
-    assert {stream.name: stream.lateness for stream in client.streams()} == {
+    assert {stream.name: stream.lateness for stream in client.streams} == {
         "views": "0 seconds",
         "clicks": "2 seconds",
     }
@@ -75,8 +116,8 @@ def test_results_longer_than_a_page(client: Client, service: RunningService, mon
     monkeypatch.setattr("dovetail.client.results.JSON_ROWS", 7)
     assert sorted(row["usr"] for row in query.rows().rows) == expected
     monkeypatch.setattr("dovetail.service.answers.pages.AnswerReader.page", _pages_of(7))
-    assert sorted(query.results().column("usr").to_pylist()) == expected
-    assert query.results(last=4).num_rows == 4
+    assert sorted(query.to_arrow().column("usr").to_pylist()) == expected
+    assert query.to_arrow(last=4).num_rows == 4
 
 
 def _pages_of(rows: int) -> Callable[..., Page]:
@@ -111,7 +152,7 @@ def test_a_result_is_what_was_committed_when_it_was_asked_for(
     assert len(query.rows().rows) == 20
     monkeypatch.setattr("dovetail.service.answers.pages.AnswerReader.page", _pages_of(7))
     committed = query.status.total_rows
-    assert query.results().num_rows == committed
+    assert query.to_arrow().num_rows == committed
 
 
 def test_answers_that_are_taken_back(client: Client, service: RunningService, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +163,7 @@ def test_answers_that_are_taken_back(client: Client, service: RunningService, mo
     push_seen(service.session, [1, 2, 4])
     assert (handle.status.change_column, handle.status.growing_groups) == ("_change", ("groups by views.usr",))
     counts = {1: 2, 2: 2, 3: 1, 4: 1}
-    table = handle.results().to_pydict()
+    table = handle.to_arrow().to_pydict()
     assert dict(zip(table["usr"], table["n"], strict=True)) == counts
     assert {row["usr"]: row["n"] for row in handle.rows().rows} == counts
     changes = next(batch for batch in handle.tail(from_batch=1).batches())
@@ -137,7 +178,7 @@ def test_answers_that_are_taken_back(client: Client, service: RunningService, mo
 
 def test_an_empty_result_has_its_columns(client: Client) -> None:
     query = client.create_query(SEEN_SQL, "seen")
-    assert query.results().column_names == ["usr", "page"]
+    assert query.to_arrow().column_names == ["usr", "page"]
     assert query.rows().columns == ("usr", "page")
 
 
@@ -158,11 +199,11 @@ def test_mistakes_are_raised_as_in_a_session(client: Client) -> None:
 
 def test_a_token_without_the_role_is_refused(service: RunningService) -> None:
     with pytest.raises(AccessDenied):
-        Client(service.url).queries()
+        Client(service.url).statuses()
     with pytest.raises(AccessDenied):
-        Client(service.url, "wrong").queries()
+        Client(service.url, "wrong").statuses()
     reader = Client(service.url, service.token("reader", Role.READ))
-    assert reader.queries() == []
+    assert reader.queries == []
     with pytest.raises(AccessDenied, match="write"):
         reader.create_query(SEEN_SQL, "seen")
 
@@ -192,15 +233,10 @@ def test_a_change_whose_answer_was_lost_is_made_once(service: RunningService) ->
     token = service.token("unlucky", Role.WRITE)
     query = Client(service.url, token, transport=LostAnswers(2)).create_query(SEEN_SQL, "seen")
     unnamed = Client(service.url, token, transport=LostAnswers(1)).create_query(SEEN_SQL)
-    names = [each.name for each in Client(service.url, token).queries()]
+    names = [each.name for each in Client(service.url, token).queries]
     assert names == ["seen", unnamed.name]
     Client(service.url, token, transport=LostAnswers(1)).query("seen").drop()
     assert query.status.state == "dropped"
-
-
-def test_waiting_in_vain_says_so(client: Client) -> None:
-    with pytest.raises(QueryError, match="not in effect"):
-        client.create_query(SEEN_SQL, "seen").wait(0.1)
 
 
 def test_a_tail_lives_through_restarts_of_the_service(tmp_path: Path) -> None:
@@ -228,7 +264,7 @@ def test_a_tail_lives_through_restarts_of_the_service(tmp_path: Path) -> None:
 def test_handles_show_themselves(client: Client, service: RunningService) -> None:
     query = client.create_query(SEEN_SQL.replace("10 SECONDS", "10 SECONDS -- <b>"), "seen")
     push_seen(service.session, [1])
-    assert repr(query) == f"QueryHandle('seen', {service.url})"
+    assert repr(query) == f"Query('seen', {service.url})"
     assert "&lt;b&gt;" in query._repr_html_()
     assert "<b>Query seen</b>" in query._repr_html_()
     assert "<td>running</td>" in client._repr_html_()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from dovetail.client import Client, tail
 from dovetail.client.errors import ServiceUnreachable
-from dovetail.core.errors import SessionError
+from dovetail.core.errors import QueryError, SessionError
 
 STATUS: dict[str, Any] = {
     "id": "q#1",
@@ -145,6 +145,15 @@ def test_a_service_that_stops_is_awaited() -> None:
 def test_a_failed_session_raises() -> None:
     with pytest.raises(SessionError, match="failed"):
         list(ScriptedService(5, [], ends="failed").client().query("q").tail())
+
+
+def test_a_query_that_fails_alone_raises_after_its_answers() -> None:
+    service = ScriptedService(last_batch=6, cuts=[], ends="quarantined")
+    followed, rows = service.client().query("q").tail(), list[dict[str, Any]]()
+    service.status |= {"state": "quarantined", "error": "division by zero", "failed_batch": 7}
+    with pytest.raises(QueryError, match="'q' is stopped since batch 7: division by zero"):
+        rows.extend(followed)
+    assert rows == expected(5, 6)
 
 
 def test_a_name_that_went_to_another_query_ends_it() -> None:

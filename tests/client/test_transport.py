@@ -45,7 +45,7 @@ def test_every_attempt_of_a_change_carries_the_same_key() -> None:
         keys.append(request.headers["Idempotency-Key"])
         if len(keys) < 3:
             raise httpx.ReadError("connection reset")
-        return httpx.Response(202, json={"kind": "drop_query"})
+        return httpx.Response(202, json={"kind": "drop_query", "message": "no query q: nothing to drop"})
 
     client(answer).execute("DROP CONTINUOUS QUERY q")
     client(answer).execute("DROP CONTINUOUS QUERY q")
@@ -57,7 +57,7 @@ def test_a_service_that_stays_away_is_named_with_what_to_start() -> None:
         raise httpx.ConnectError("Connection refused", request=request)
 
     with pytest.raises(ServiceUnreachable, match="Connection refused") as raised:
-        client(answer).streams()
+        client(answer).statuses()
     assert "dovetail serve" in str(raised.value.hint)
 
 
@@ -86,7 +86,7 @@ def test_the_token_is_sent_and_no_representation_has_it() -> None:
 )
 def test_an_error_of_the_service_is_raised_with_all_it_says(code: int, kind: str, raised: type[Exception]) -> None:
     with pytest.raises(raised) as error:
-        client(lambda _: refusal(code, kind)).streams()
+        client(lambda _: refusal(code, kind)).statuses()
     assert type(error.value) is raised
     assert str(error.value) == "what\n  at: here\n  instead: this"
 
@@ -94,12 +94,12 @@ def test_an_error_of_the_service_is_raised_with_all_it_says(code: int, kind: str
 @pytest.mark.parametrize("body", [b"<html>", b"[]", b'{"error": "x"}', b'{"error": {"message": 1}}'])
 def test_an_error_that_a_proxy_wrote_is_raised_by_its_status(body: bytes) -> None:
     with pytest.raises(RequestRefused, match="status 404"):
-        client(lambda _: httpx.Response(404, content=body)).streams()
+        client(lambda _: httpx.Response(404, content=body)).statuses()
 
 
 def test_an_answer_that_is_no_json_is_named() -> None:
     with pytest.raises(UnexpectedAnswer, match="no JSON"):
-        client(lambda _: httpx.Response(200, content=b"<html>")).streams()
+        client(lambda _: httpx.Response(200, content=b"<html>")).statuses()
 
 
 def test_a_short_pause_that_the_service_asks_for_is_made(slept: list[float]) -> None:
@@ -110,7 +110,7 @@ def test_a_short_pause_that_the_service_asks_for_is_made(slept: list[float]) -> 
 
 def test_a_long_pause_is_left_to_the_caller(slept: list[float]) -> None:
     with pytest.raises(LimitReached):
-        client(lambda _: refusal(429, "TooMany", {"Retry-After": "60"})).streams()
+        client(lambda _: refusal(429, "TooMany", {"Retry-After": "60"})).statuses()
     assert slept == []
 
 

@@ -93,7 +93,7 @@ def test_a_stream_joins_in_and_comes_back_after_a_restart(
     assert spark.conf.get("spark.sql.streaming.queryEvolution.enableSourceEvolution", None) is None
 
     again = open_session(spark, tmp_path)
-    assert [spec.name for spec in again.declared_streams] == ["b", "c", "a"]
+    assert [stream.name for stream in again.streams] == ["a", "b", "c"]
     a.append(folders.add("a"))
     again.declare_stream(folders.spec("d"))
     again.create_query(pairs("d", "a"), name="da")
@@ -154,7 +154,7 @@ def test_a_source_that_does_not_work_is_refused_and_the_session_goes_on(
         folders.add("a")
         session.process_all_available()
         assert [active.runId for active in spark.streams.active] == [run]
-        assert [spec.name for spec in session.declared_streams] == ["a"]
+        assert [stream.name for stream in session.streams] == ["a"]
 
 
 def test_beside_a_dataframe_no_stream_can_be_declared_while_running(

@@ -17,6 +17,7 @@ from dovetail.engine.control.query_status import QueryStatus
 from dovetail.engine.control.registry import QueryState
 from dovetail.engine.delivery.deliveries import Deliveries
 from dovetail.engine.delivery.delivery import Delivery
+from dovetail.engine.delivery.tail import Tail
 from dovetail.engine.engine import Engine
 from dovetail.engine.explain.explain import ExplainFormat, explain_query
 from dovetail.runtime.result_batch import TakeBatch
@@ -49,6 +50,16 @@ class Query:
     @property
     def status(self) -> QueryStatus:
         return self._engine.queries.status(self.id, self._deliveries.of(self.id))
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the session runs and its batches answer the query: not when it is dropped or in quarantine."""
+        return self._pipeline.is_active and self._engine.queries.record(self.id).is_live
+
+    @property
+    def exception(self) -> QueryError | None:
+        """What stopped the query while others went on: a row on which it failed, or a limit; None if nothing did."""
+        return self._engine.queries.record(self.id).exception
 
     @property
     def estimate(self) -> QueryEstimate | None:
@@ -84,8 +95,8 @@ class Query:
         """
         deadline = math.inf if timeout is None else time.monotonic() + timeout
         while (record := self._engine.queries.record(self.id)).total_rows < rows:
-            if record.state is QueryState.QUARANTINED:
-                raise QueryError(f"query {self.name!r} is stopped: {record.error}")
+            if record.exception is not None:
+                raise record.exception
             is_last_look = time.monotonic() >= deadline or record.state is QueryState.DROPPED
             if is_last_look or self._pipeline.await_termination(LOOK_EVERY_S):
                 return self._engine.queries.record(self.id).total_rows >= rows
@@ -95,6 +106,16 @@ class Query:
         """All committed answers so far, as a batch DataFrame; of running groups those that are true now."""
         query, files = self._engine.queries.compiled(self.id), self._engine.answers.results(self.id)
         return read_results(self._spark, self._engine.root, query, files)
+
+    def tail(self, *, from_batch: int | None = None) -> Tail:
+        """Answers as they are committed, from the next batch on or from `from_batch`; waits for those to come.
+
+        Iterates over rows as dictionaries; `tail.batches()` iterates over batches, each with its number. A batch comes
+        whole, once, in order, however slowly it is read. Answers that may be taken back have a last column `_change`,
+        as for `foreach_batch`. It ends when the query is dropped or replaced or the session has ended
+        (`tail.end_reason`), and raises what stopped the query or the session.
+        """
+        return Tail(self._engine, self.id, self._pipeline.has_ended, from_batch=from_batch)
 
     def foreach_batch(self, function: TakeBatch, *, after: int | None = None) -> Delivery:
         """Have `function(arrow_table, batch)` called with every batch's answers, in order, in a thread of its own.

@@ -17,6 +17,7 @@ from dovetail.api.query import Query
 from dovetail.core.errors import SessionError, StreamError, UnknownQuery
 from dovetail.core.html_table import html_table
 from dovetail.core.shown_text import ShownText
+from dovetail.core.stream_description import StreamDescription
 from dovetail.engine.admission.query_estimate import QueryEstimate
 from dovetail.engine.backfill.backfills import Backfills
 from dovetail.engine.backfill.thread import BackfillThread
@@ -25,6 +26,7 @@ from dovetail.engine.control.query_options import query_options
 from dovetail.engine.control.registry import QueryRecord, QueryState
 from dovetail.engine.control.sink_spec import SinkSpec
 from dovetail.engine.control.statement_result import StatementResult
+from dovetail.engine.delivery.commit_news import CommitNews
 from dovetail.engine.delivery.deliveries import Deliveries
 from dovetail.engine.delivery.delivery import Delivery
 from dovetail.engine.engine import Engine
@@ -32,6 +34,8 @@ from dovetail.engine.explain.explain import ExplainFormat, explain_plan
 from dovetail.engine.options import EngineTuning, user_options
 from dovetail.engine.options.session_options import SessionOptions
 from dovetail.engine.planning.elastic_units import ElasticUnits
+from dovetail.engine.progress.figures import BatchFigures
+from dovetail.engine.progress.print_progress import print_progress
 from dovetail.frontend.parse.statement import CreateStream
 from dovetail.query.durations import DurationError, parse_duration
 from dovetail.query.stream import Stream
@@ -50,6 +54,7 @@ from dovetail.store.vacuum import VacuumReport, vacuum
 
 BATCH_PATIENCE_S, SINK_PATIENCE_S = 60.0, 10.0
 """How long a session that stops waits for the batch under way, and for its sinks."""
+RECENT_BATCHES = 32
 
 
 class Session:
@@ -81,6 +86,8 @@ class Session:
         for name, spec in self._engine.streams.declared().items():
             self._pipeline.add_stream(name, spec)
         self._declaring = threading.Lock()
+        self._recent_figures: tuple[BatchFigures, ...] = ()
+        self._engine.answers.listen(self._note_figures)
         streams = self._engine.streams.declared
         history = SourceHistory(spark, self._engine.root, streams, lambda: sorted(self._engine.streams.by_name))
         self._backfills = Backfills(self._engine, history)
@@ -94,6 +101,9 @@ class Session:
         elastic.run_at_once(executors.cores)
         elastic.count_executors = lambda: executors.running
         self._engine.answers.listen(lambda _news: executors.follow(elastic.units))
+
+    def _note_figures(self, news: CommitNews) -> None:
+        self._recent_figures = (*self._recent_figures, news.figures)[-RECENT_BATCHES:]
 
     def create_stream(
         self, name: str, df: DataFrame, event_time: str | None = None, lateness: str = "0 seconds"
@@ -127,9 +137,9 @@ class Session:
                 self._pipeline.declare_stream(spec, lambda: self._engine.streams.declare(spec, request=request))
 
     @property
-    def declared_streams(self) -> list[StreamSpec]:
-        """The streams that Dovetail opens itself."""
-        return list(self._engine.streams.declared().values())
+    def streams(self) -> list[StreamDescription]:
+        """All streams, registered and declared, by name."""
+        return [stream.description for _, stream in sorted(self._engine.streams.by_name.items())]
 
     def create_query(
         self, sql: str, name: str | None = None, *, replace: bool = False, request: str = "", **options: Any
@@ -252,6 +262,11 @@ class Session:
     def progress(self) -> dict[str, Any] | None:
         """Figures of the last committed batch: per stream, query, store and hop."""
         return self._engine.batches.progress
+
+    @property
+    def recent_progress(self) -> list[dict[str, Any]]:
+        """As `progress`, of the last batches of this process, at most 32, the newest last."""
+        return [print_progress(figures) for figures in self._recent_figures]
 
     @overload
     def explain(self, format: Literal["text"] = "text") -> str: ...

@@ -10,7 +10,7 @@ import typer
 from dovetail.cli.service_client import cell_text, print_json_lines
 
 if TYPE_CHECKING:
-    from dovetail.client import QueryHandle
+    from dovetail.client import Query
 
 WIDEST_CELL = 40
 END_TEXT = {"dropped": "the query was dropped", "replaced": "another query took its place"}
@@ -44,17 +44,17 @@ class RowPrinter:
         typer.echo("  ".join(f"{cell:{width}}" for cell, width in zip(cells, widths, strict=True)).rstrip())
 
 
-def print_answers(handle: QueryHandle, *, last: int | None, as_json: bool) -> None:
+def print_answers(handle: Query, *, last: int | None, as_json: bool) -> None:
     answers = handle.rows(last=last)
     RowPrinter(answers.columns, as_json=as_json).print(answers.rows)
 
 
-def print_tail(handle: QueryHandle, *, last: int, limit: int | None, as_json: bool) -> None:
+def print_tail(handle: Query, *, last: int, limit: int | None, as_json: bool) -> None:
     """First the newest answers there are, then each batch's: the two meet without a gap.
 
     Where answers are taken back, those at the beginning are shown as rows that came.
     """
-    from dovetail.client import Batch  # noqa: PLC0415 - `dovetail --help` does not wait for the HTTP library
+    from dovetail.client import AnswerBatch  # noqa: PLC0415 - `dovetail --help` does not wait for the HTTP library
 
     before = handle.rows(last=max(last, 1))
     tail = handle.tail(from_batch=before.through + 1)
@@ -68,11 +68,9 @@ def print_tail(handle: QueryHandle, *, last: int, limit: int | None, as_json: bo
         if left is not None and left <= 0:
             return
         for event in tail.events():
-            if isinstance(event, Batch):
+            if isinstance(event, AnswerBatch):
                 printer.print(event.rows[:left])
                 left = None if left is None else left - len(event.rows)
-            elif event.error:
-                typer.echo(f"{event.name} is {event.state}: {cell_text(event.error)}", err=True)
             if left is not None and left <= 0:
                 return
     except KeyboardInterrupt:

@@ -64,7 +64,7 @@ def list_queries(
 ) -> None:
     """List queries in order of creation."""
     with connect(url) as client:
-        found = client.queries(include_dropped=dropped)
+        found = client.statuses(include_dropped=dropped)
     if as_json:
         print_json([asdict(status) for status in found])
     else:

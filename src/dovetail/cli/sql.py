@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dovetail.cli.errors import show_errors
-from dovetail.cli.query import change_text, print_queries
+from dovetail.cli.query import print_queries
 from dovetail.cli.service_client import AsJson, Url, connect, print_json, print_text, read_sql
 from dovetail.cli.stream import print_streams
+
+if TYPE_CHECKING:
+    from dovetail.client import StatementResult
 
 
 @show_errors
@@ -24,26 +27,22 @@ def sql(
     """Run a statement: CREATE, ALTER or DROP CONTINUOUS QUERY, SHOW QUERIES or STREAMS, EXPLAIN, CREATE STREAM."""
     text = read_sql(statement, file)
     with connect(url) as client:
-        answer = client.execute(text)
+        result = client.execute(text)
     if as_json:
-        print_json(answer)
+        print_json(result.answer)
     else:
-        _print_answer(answer)
+        _print_answer(result)
 
 
-def _print_answer(answer: dict[str, Any]) -> None:
+def _print_answer(result: StatementResult) -> None:
     # Imported here, so that `dovetail --help` does not wait for the HTTP library.
-    from dovetail.client import QueryStatus, StreamDescription  # noqa: PLC0415
+    from dovetail.client.records import QueryStatus, stream_from_json  # noqa: PLC0415
 
-    if answer.get("text") is not None:
-        print_text(answer["text"])
-    elif answer.get("queries") is not None:
-        print_queries([QueryStatus.from_json(each) for each in answer["queries"]])
-    elif answer.get("streams") is not None:
-        print_streams([StreamDescription.from_json(each) for each in answer["streams"]])
-    elif answer.get("query") is not None:
-        print_text(change_text(QueryStatus.from_json(answer["query"])))
-    elif answer.get("stream") is not None:
-        print_text(f"stream {answer['stream']['name']} is there")
+    if result.text:
+        print_text(result.text)
+    elif result.kind == "show queries":
+        print_queries([QueryStatus.from_json(row) for row in result.rows])
+    elif result.kind == "show streams":
+        print_streams([stream_from_json(row) for row in result.rows])
     else:
-        print_text("nothing to do: there is no such query")
+        print_text(result.message)

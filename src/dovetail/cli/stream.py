@@ -26,7 +26,7 @@ def streams() -> None:
 def list_streams(*, as_json: AsJson = False, url: Url = None) -> None:
     """List streams with their columns."""
     with connect(url) as client:
-        found = client.streams()
+        found = client.streams
     if as_json:
         print_json([asdict(each) for each in found])
     else:

@@ -13,25 +13,28 @@ with extras():
         ServiceUnreachable,
         UnexpectedAnswer,
     )
-    from dovetail.client.query_handle import QueryHandle
-    from dovetail.client.records import BackfillStatus, Column, QueryStatus, StreamDescription, Validation
+    from dovetail.client.query import Query
+    from dovetail.client.records import BackfillStatus, QueryStatus, StatementResult, Validation
     from dovetail.client.results import Answers
-    from dovetail.client.tail import Batch, Tail
+    from dovetail.client.tail import Tail
+    from dovetail.core.answer_batch import AnswerBatch
+    from dovetail.core.stream_description import Column, StreamDescription
 
 __all__ = [
     "AccessDenied",
+    "AnswerBatch",
     "Answers",
     "BackfillStatus",
-    "Batch",
     "Client",
     "Column",
     "ConnectionSettingsError",
     "LimitReached",
-    "QueryHandle",
+    "Query",
     "QueryStatus",
     "RequestRefused",
     "ServiceUnavailable",
     "ServiceUnreachable",
+    "StatementResult",
     "StreamDescription",
     "Tail",
     "UnexpectedAnswer",

@@ -7,10 +7,11 @@ from typing import Any, Literal, overload
 import httpx
 
 from dovetail.client.connection import find_connection
-from dovetail.client.query_handle import QueryHandle, explanation, query_path
-from dovetail.client.records import QueryStatus, StreamDescription, Validation
+from dovetail.client.query import Query, explanation, query_path
+from dovetail.client.records import QueryStatus, StatementResult, Validation, stream_from_json
 from dovetail.client.transport import Transport, json_of
 from dovetail.core.html_table import html_table
+from dovetail.core.stream_description import StreamDescription
 
 PAGE_QUERIES = 500
 
@@ -41,9 +42,11 @@ class Client:
         wait: float = 0.0,
         request: str = "",
         **options: Any,
-    ) -> QueryHandle:
+    ) -> Query:
         """Accept a continuous query; it takes effect with the next batch, for which `wait` waits so many seconds.
 
+        With `replace` it takes the place of a query of the same name, at one batch edge; the sink and the options that
+        are not given stay, a `backfill` does not.
         A retry after a lost connection never creates a second one; give a `request` id of your own to make
         that hold for calls of yours, too.
         """
@@ -51,12 +54,17 @@ class Client:
         answer = self._transport.change("POST", "/v1/queries", body, wait_s=wait, request=request)
         return self._handle(QueryStatus.from_json(answer))
 
-    def query(self, name: str) -> QueryHandle:
+    def query(self, name: str) -> Query:
         """The handle of the query that has this name now, or had it last."""
         return self._handle(QueryStatus.from_json(json_of(self._transport.get(query_path(name)))))
 
-    def queries(self, *, include_dropped: bool = False) -> list[QueryStatus]:
-        """In order of creation."""
+    @property
+    def queries(self) -> list[Query]:
+        """All queries that are not dropped."""
+        return [self._handle(status) for status in self.statuses()]
+
+    def statuses(self, *, include_dropped: bool = False) -> list[QueryStatus]:
+        """What all queries are doing, in order of creation, at one go."""
         found: list[QueryStatus] = []
         after: str | None = None
         while True:
@@ -67,16 +75,17 @@ class Client:
             if after is None:
                 return found
 
+    @property
     def streams(self) -> list[StreamDescription]:
+        """All streams, by name."""
         page = json_of(self._transport.get("/v1/streams"))
-        return [StreamDescription.from_json(each) for each in page["streams"]]
+        return [stream_from_json(each) for each in page["streams"]]
 
-    def execute(self, statement: str, *, wait: float = 0.0, request: str = "") -> dict[str, Any]:
-        """Run one statement, such as `CREATE CONTINUOUS QUERY n AS SELECT ...`; docs/rest.md has the answers."""
-        answer: dict[str, Any] = self._transport.change(
-            "POST", "/v1/statements", {"statement": statement}, wait_s=wait, request=request
-        )
-        return answer
+    def execute(self, statement: str, *, wait: float = 0.0, request: str = "") -> StatementResult:
+        """Run one statement: CREATE, DROP or ALTER CONTINUOUS QUERY, CREATE STREAM, SHOW, EXPLAIN (docs/sql.md)."""
+        body = {"statement": statement}
+        answer = self._transport.change("POST", "/v1/statements", body, wait_s=wait, request=request)
+        return StatementResult.from_json(answer)
 
     def validate(self, sql: str) -> Validation:
         """What the query would be; raises what `create_query` would raise."""
@@ -106,12 +115,12 @@ class Client:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
-    def _handle(self, status: QueryStatus) -> QueryHandle:
-        return QueryHandle(self._transport, status.name)
+    def _handle(self, status: QueryStatus) -> Query:
+        return Query(self._transport, status.name)
 
     def __repr__(self) -> str:
         return f"Client({self.url!r})"
 
     def _repr_html_(self) -> str:
-        rows = [(each.name, each.state, each.total_rows, each.complete_from, each.error) for each in self.queries()]
+        rows = [(each.name, each.state, each.total_rows, each.complete_from, each.error) for each in self.statuses()]
         return html_table(repr(self), ("query", "state", "answers", "complete from batch", "error"), rows)

@@ -7,14 +7,11 @@ from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
 from dovetail.client.errors import UnexpectedAnswer
+from dovetail.core.errors import QueryError
+from dovetail.core.stream_description import Column, StreamDescription
 
 Record = TypeVar("Record")
-
-
-@dataclass(frozen=True)
-class Column:
-    name: str
-    type: str
+_HINT = "is it a Dovetail service of this version?"
 
 
 @dataclass(frozen=True)
@@ -62,6 +59,13 @@ class QueryStatus:
     committed_batch: int
     backfill: BackfillStatus | None
 
+    @property
+    def exception(self) -> QueryError | None:
+        """What stopped the query alone; None while it is not in quarantine."""
+        if self.state != "quarantined":
+            return None
+        return QueryError(f"query {self.name!r} is stopped since batch {self.failed_batch}: {self.error}")
+
     @staticmethod
     def from_json(record: Mapping[str, Any]) -> QueryStatus:
         return _read(
@@ -75,16 +79,56 @@ class QueryStatus:
         )
 
 
-@dataclass(frozen=True)
-class StreamDescription:
-    name: str
-    columns: tuple[Column, ...]
-    event_time: str | None
-    lateness: str
+def stream_from_json(record: Mapping[str, Any]) -> StreamDescription:
+    return _read(StreamDescription, record, columns=_columns)
+
+
+@dataclass(frozen=True, repr=False)
+class StatementResult:
+    """What a statement answered; `answer` is all of it, as docs/rest.md has it.
+
+    `name` and `id` are of the query or stream that it is about. `rows` are those that SHOW lists, `text` is what
+    EXPLAIN tells.
+    """
+
+    answer: Mapping[str, Any]
 
     @staticmethod
-    def from_json(record: Mapping[str, Any]) -> StreamDescription:
-        return _read(StreamDescription, record, columns=_columns)
+    def from_json(answer: Any) -> StatementResult:
+        if not isinstance(answer, dict) or not {"kind", "message"} <= answer.keys():
+            raise UnexpectedAnswer("the service's answer is no StatementResult", hint=_HINT)
+        return StatementResult(answer)
+
+    @property
+    def kind(self) -> str:
+        return str(self.answer["kind"]).replace("_", " ")
+
+    @property
+    def message(self) -> str:
+        return str(self.answer["message"])
+
+    @property
+    def name(self) -> str:
+        return str(self._about.get("name", ""))
+
+    @property
+    def id(self) -> str:
+        return str(self._about.get("id", ""))
+
+    @property
+    def rows(self) -> tuple[Mapping[str, Any], ...]:
+        return tuple(self.answer.get("queries") or self.answer.get("streams") or ())
+
+    @property
+    def text(self) -> str:
+        return self.answer.get("text") or ""
+
+    @property
+    def _about(self) -> Mapping[str, Any]:
+        return self.answer.get("query") or self.answer.get("stream") or {}
+
+    def __repr__(self) -> str:
+        return self.text or self.message
 
 
 @dataclass(frozen=True)
@@ -119,6 +163,4 @@ def _read(kind: type[Record], record: Mapping[str, Any], **convert: Any) -> Reco
         names = [entry.name for entry in fields(kind)]  # type: ignore[arg-type]
         return kind(**{name: convert[name](record[name]) if name in convert else record[name] for name in names})
     except (KeyError, TypeError, AttributeError) as error:
-        raise UnexpectedAnswer(
-            f"the service's answer is no {kind.__name__}: {error!r}", hint="is it a Dovetail service of this version?"
-        ) from error
+        raise UnexpectedAnswer(f"the service's answer is no {kind.__name__}: {error!r}", hint=_HINT) from error

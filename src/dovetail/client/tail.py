@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from dovetail.client.errors import ServiceUnreachable, UnexpectedAnswer
@@ -17,7 +17,8 @@ from dovetail.client.events import Event, read_events
 from dovetail.client.records import QueryStatus
 from dovetail.client.results import read_answers
 from dovetail.client.transport import Transport, is_passing
-from dovetail.core.errors import DovetailError, SessionError
+from dovetail.core.answer_batch import AnswerBatch
+from dovetail.core.errors import DovetailError, QueryError, SessionError
 
 FIRST_PAUSE_S = 0.2
 LONGEST_PAUSE_S = 5.0
@@ -37,18 +38,11 @@ STATE_FIELDS = (
 )
 
 
-@dataclass(frozen=True)
-class Batch:
-    """The answers that a query found in one batch, all of them."""
-
-    batch: int
-    rows: tuple[dict[str, Any], ...]
-
-
 class Tail:
-    """Iterates over rows, as `docs/rest.md` writes them in JSON; ends when the query is dropped or replaced.
+    """Iterates over rows, as `docs/rest.md` writes them in JSON: each batch whole, in order, once.
 
-    `end_reason` says why it ended. `patience_s` is how long the service may be away in one go.
+    It ends when the query is dropped or replaced; `end_reason` says which. It raises what stopped the query or the
+    session. `patience_s` is how long the service may be away in one go.
     """
 
     def __init__(
@@ -67,12 +61,12 @@ class Tail:
         for batch in self.batches():
             yield from batch.rows
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self) -> Iterator[AnswerBatch]:
         for event in self.events():
-            if isinstance(event, Batch):
+            if isinstance(event, AnswerBatch):
                 yield event
 
-    def events(self) -> Iterator[Batch | QueryStatus]:
+    def events(self) -> Iterator[AnswerBatch | QueryStatus]:
         """Batches, and the status whenever it changed."""
         pause_s, lost_at = FIRST_PAUSE_S, None
         while self.end_reason is None:
@@ -87,7 +81,7 @@ class Tail:
                 time.sleep(pause_s)
                 pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
-    def _connection(self) -> Iterator[Batch | QueryStatus]:
+    def _connection(self) -> Iterator[AnswerBatch | QueryStatus]:
         params = {"from_batch": self._next_batch, "rows": EVENT_ROWS}
         with self._transport.events(f"{self._path}/events", params=params, last_event_id=self._last_event_id) as lines:
             for event in read_events(lines):
@@ -100,7 +94,7 @@ class Tail:
             "the service closed the connection", hint="it is stopping, or something in between did"
         )
 
-    def _read(self, event: Event) -> Batch | QueryStatus | None:
+    def _read(self, event: Event) -> AnswerBatch | QueryStatus | None:
         data = _data_of(event)
         if event.kind == "batch" and data["batch"] >= self._next_batch:
             return self._batch(event, data)
@@ -108,11 +102,13 @@ class Tail:
             return self._state(data)
         if event.kind == "end" and data["reason"] == "failed":
             raise SessionError("the session behind the service has failed", hint="see the log of the service")
+        if event.kind == "end" and data["reason"] == "quarantined":
+            raise self.status.exception or QueryError(f"query {self.status.name!r} is stopped")
         if event.kind == "end" and data["reason"] != "stopping":
             self.end_reason = data["reason"]
         return None
 
-    def _batch(self, event: Event, data: dict[str, Any]) -> Batch | None:
+    def _batch(self, event: Event, data: dict[str, Any]) -> AnswerBatch | None:
         rows = data["rows"]
         if data["truncated"]:
             found = read_answers(self._transport, self._path, batch=data["batch"])
@@ -121,7 +117,7 @@ class Tail:
                 return None
             rows = found.rows
         self._next_batch, self._last_event_id = data["batch"] + 1, event.id or None
-        return Batch(data["batch"], tuple(rows))
+        return AnswerBatch(data["batch"], tuple(rows))
 
     def _state(self, data: dict[str, Any]) -> QueryStatus | None:
         if data["id"] != self.status.id:

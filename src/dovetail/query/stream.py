@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dovetail.core.errors import StreamError
+from dovetail.core.stream_description import Column, StreamDescription
 from dovetail.query.types import SqlType
+
+_US_PER_S = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,13 @@ class Stream:
                     f"stream {self.name!r}: event time {self.event_time!r} is {event_type}, not a timestamp",
                     hint="cast the column to timestamp in the DataFrame",
                 )
+
+    @property
+    def description(self) -> StreamDescription:
+        """As users see it."""
+        columns = tuple(Column(name, str(sql_type)) for name, sql_type in self.columns)
+        lateness = f"{self.lateness_us / _US_PER_S:g} seconds"
+        return StreamDescription(self.name, columns, self.event_time, lateness)
 
     def type_of(self, column: str) -> SqlType | None:
         return dict(self.columns).get(column)

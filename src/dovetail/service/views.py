@@ -29,8 +29,6 @@ from dovetail.service.schemas import (
     ValidationView,
 )
 
-_US_PER_S = 1_000_000
-
 
 def query_state_view(engine: Engine, query_id: str) -> QueryStateView:
     return QueryStateView(**asdict(engine.queries.status(query_id)))
@@ -58,12 +56,7 @@ def validation_view(engine: Engine, sql: str) -> ValidationView:
 
 
 def stream_view(stream: Stream) -> StreamView:
-    return StreamView(
-        name=stream.name,
-        columns=[ColumnView(name=name, type=str(sql_type)) for name, sql_type in stream.columns],
-        event_time=stream.event_time,
-        lateness=f"{stream.lateness_us / _US_PER_S:g} seconds",
-    )
+    return StreamView.model_validate(asdict(stream.description))
 
 
 def column_views(columns: Sequence[OutputColumn]) -> list[ColumnView]:

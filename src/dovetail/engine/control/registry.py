@@ -60,6 +60,13 @@ class QueryRecord:
         return self.state in (QueryState.PENDING, QueryState.RUNNING)
 
     @property
+    def exception(self) -> QueryError | None:
+        """What stopped the query alone; None while it is not in quarantine."""
+        if self.state is not QueryState.QUARANTINED:
+            return None
+        return QueryError(f"query {self.name!r} is stopped since batch {self.failed_batch}: {self.error}")
+
+    @property
     def is_backfilling(self) -> bool:
         return self.state is QueryState.RUNNING and self.backfill is not None and self.backfill.is_running
 

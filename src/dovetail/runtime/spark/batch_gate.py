@@ -46,6 +46,10 @@ class BatchGate:
         return self._inside is threading.current_thread()
 
     @property
+    def is_shut(self) -> bool:
+        return self._is_shut
+
+    @property
     def is_reached(self) -> bool:
         """Whether a batch waits before it, or is inside: what Spark does between two batches is done."""
         return self._has_one_before_it or self._inside is not None

@@ -167,6 +167,10 @@ class SparkPipeline:
             if self._is_current(run):
                 return True
 
+    def has_ended(self) -> bool:
+        """Whether no batch follows: it was stopped, or has drained its sources. Raises what stopped it."""
+        return self.await_termination(0.0) if self.was_started else self._gate.is_shut
+
     def process_all_available(self) -> None:
         while True:
             run = self._running()

@@ -17,6 +17,7 @@ from typing import Any
 from starlette.concurrency import iterate_in_threadpool, run_in_threadpool
 
 from dovetail.core.errors import UnknownQuery
+from dovetail.engine.control.registry import QueryState
 from dovetail.engine.engine import Engine
 from dovetail.service.answers.commit_feed import CommitFeed
 from dovetail.service.answers.json_rows import json_bytes, json_rows
@@ -65,6 +66,9 @@ async def query_events(
             yield event("batch", _batch_data(view, found), found.batch)
             from_batch = found.batch + 1
         from_batch = max(from_batch, view.committed_batch + 1)
+        if view.state == QueryState.QUARANTINED.value:
+            yield event("end", {"reason": "quarantined"})
+            return
         if view.dropped_batch is not None:
             successor = await run_in_threadpool(engine.queries.named, view.name)
             yield event("end", {"reason": "replaced" if successor else "dropped"})

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, overload
 from urllib.parse import quote
 
-from dovetail.client.records import QueryStatus
+from dovetail.client.records import BackfillStatus, QueryStatus
 from dovetail.client.results import Answers, read_answers, read_table
 from dovetail.client.tail import Tail
 from dovetail.client.transport import Transport, json_of
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 LOOK_EVERY_S = 0.2
 
 
-class QueryHandle:
+class Query:
     """Speaks of the query that has the name now, or had it last. `request` is an id of your own for a change."""
 
     def __init__(self, transport: Transport, name: str) -> None:
@@ -31,27 +33,59 @@ class QueryHandle:
 
     @property
     def status(self) -> QueryStatus:
+        """What the query is doing, asked anew every time."""
         return QueryStatus.from_json(json_of(self._transport.get(self._path)))
 
-    def wait(self, timeout: float | None = None) -> QueryStatus:
-        """Until the newest change of the query is part of a committed batch."""
-        ends_at = None if timeout is None else time.monotonic() + timeout
-        while not (status := self.status).in_effect:
-            if ends_at is not None and time.monotonic() >= ends_at:
-                raise QueryError(
-                    f"query {self.name!r} is not in effect after {timeout:g} s",
-                    hint="changes take effect with the next batch: are rows coming in? See `dovetail top`",
-                )
+    @property
+    def is_active(self) -> bool:
+        """Whether the session runs and its batches answer the query: not when it is dropped or in quarantine."""
+        is_live = self.status.state in ("pending", "running")
+        return is_live and json_of(self._transport.get("/v1/status"))["state"] == "running"
+
+    @property
+    def exception(self) -> QueryError | None:
+        """What stopped the query while others went on: a row on which it failed, or a limit; None if nothing did."""
+        return self.status.exception
+
+    @property
+    def backfill(self) -> BackfillStatus | None:
+        """How far the answers from before the query are (docs/backfill.md); None if they were not asked for."""
+        return self.status.backfill
+
+    def cancel_backfill(self, *, wait: float = 0.0, request: str = "") -> QueryStatus:
+        """End the backfill at the next batch edge; what it brought stays among the answers."""
+        return self.set_options(wait=wait, request=request, backfill=False)
+
+    def await_effect(self, timeout: float | None = None) -> QueryStatus:
+        """Wait until the newest change of the query is part of a committed batch, or the time is up.
+
+        The status says which (`in_effect`).
+        """
+        return self._await(lambda status: status.in_effect, timeout)
+
+    def await_results(self, rows: int = 1, timeout: float | None = None) -> bool:
+        """Wait until the query has so many answers; False when the time is up or the query is dropped first.
+
+        Raises what stopped the query.
+        """
+
+        def is_settled(status: QueryStatus) -> bool:
+            return status.total_rows >= rows or status.dropped_batch is not None or status.exception is not None
+
+        status = self._await(is_settled, timeout)
+        if status.total_rows < rows and status.exception is not None:
+            raise status.exception
+        return status.total_rows >= rows
+
+    def _await(self, is_there: Callable[[QueryStatus], bool], timeout: float | None) -> QueryStatus:
+        deadline = math.inf if timeout is None else time.monotonic() + timeout
+        while not is_there(status := self.status) and time.monotonic() < deadline:
             time.sleep(LOOK_EVERY_S)
         return status
 
     def drop(self, *, wait: float = 0.0, request: str = "") -> QueryStatus:
         """Stop the query at the next batch edge; its answers so far stay readable."""
         return self._change("DELETE", None, wait, request)
-
-    def replace(self, sql: str, *, wait: float = 0.0, request: str = "", **options: Any) -> QueryStatus:
-        """Another query under the same name, at one batch edge."""
-        return self._change("PUT", {"sql": sql, "options": options}, wait, request)
 
     def set_options(self, *, wait: float = 0.0, request: str = "", **options: Any) -> QueryStatus:
         """Change options from the next batch on; those that are not named stay as they are."""
@@ -66,7 +100,7 @@ class QueryHandle:
         """The query's paths through the shared plan, with whom it shares each, and what it costs."""
         return explanation(self._transport, f"{self._path}/explain", format)
 
-    def results(self, *, last: int | None = None) -> pa.Table:
+    def to_arrow(self, *, last: int | None = None) -> pa.Table:
         """All answers that are committed now, or the newest `last`, as an Arrow table.
 
         Of a query whose answers are taken back (groups without a window) those that are true now.
@@ -78,12 +112,16 @@ class QueryHandle:
         return read_answers(self._transport, self._path, last=last)
 
     def to_pandas(self, *, last: int | None = None) -> pd.DataFrame:
-        return self.results(last=last).to_pandas()
+        """As `to_arrow`, for pandas."""
+        return self.to_arrow(last=last).to_pandas()
 
     def tail(self, *, from_batch: int | None = None, patience_s: float = 60.0) -> Tail:
-        """Answers as they come, from the next batch on or from `from_batch`, over lost connections.
+        """Answers as they are committed, from the next batch on or from `from_batch`, over lost connections.
 
-        Where answers are taken back each row has a `status.change_column`: 1 when it came, -1 when it went.
+        Iterates over rows as dictionaries; `tail.batches()` iterates over batches, each with its number. A batch comes
+        whole, once, in order. Where answers are taken back each row has a `status.change_column`: 1 when it came, -1
+        when it went. It ends when the query is dropped or replaced (`tail.end_reason`), and raises what stopped the
+        query or the session.
         """
         return Tail(self._transport, self._path, self.status, from_batch=from_batch, patience_s=patience_s)
 
@@ -93,7 +131,7 @@ class QueryHandle:
 
     def __repr__(self) -> str:
         # Never asks the service: a representation in a debugger or log must neither wait nor fail.
-        return f"QueryHandle({self.name!r}, {self._transport.connection.url})"
+        return f"Query({self.name!r}, {self._transport.connection.url})"
 
     def _repr_html_(self) -> str:
         status = self.status

@@ -1,0 +1,23 @@
+"""A stream as users see it, in a session and in a client alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Column:
+    """`type` is written as in SQL."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True)
+class StreamDescription:
+    """`lateness` is how far a row may be behind the newest before it counts as late, such as «2 seconds»."""
+
+    name: str
+    columns: tuple[Column, ...]
+    event_time: str | None
+    lateness: str
