@@ -22,7 +22,8 @@ $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "Dovetail needs Python 3.11 or newer; run: make setup PYTHON=/path/to/python3.11" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@echo "Installing Dovetail and all that it needs into $(VENV): some hundred MB, a few minutes (once)"
+	$(BIN)/python -m pip install --disable-pip-version-check -e '.[dev]'
 	@touch $@
 
 demo: $(STAMP) ## Run the live demo for a minute (Ctrl-C ends it earlier)

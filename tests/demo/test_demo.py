@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 SECONDS = 20
-END_TIMEOUT_S = SECONDS + 240
-"""Generous, because other tests may keep the machine busy."""
+END_TIMEOUT_S = 900
+"""Generous, because other tests may keep the machine busy: then even Spark's start takes a minute."""
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +123,7 @@ def output(watched: Watched) -> str:
 @pytest.mark.spark
 @pytest.mark.parametrize("query", ["Q1", "Q2", "Q3"])
 def test_each_demo_query_gives_results(output: str, query: str) -> None:
-    totals = re.findall(rf"^{query} .*: ([\d,]+) results$", output, flags=re.MULTILINE)
+    totals = re.findall(rf"^{query} .*: ([\d,]+) answers$", output, flags=re.MULTILINE)
     assert [int(total.replace(",", "")) > 0 for total in totals] == [True], output
 
 
@@ -147,7 +147,25 @@ def test_a_second_terminal_asks_a_question_of_its_own(watched: Watched) -> None:
     assert all("love it" in row for row in rows)
     assert "mine is dropped" in watched.dropped
     assert "mine created from outside" in watched.demo
-    assert re.search(r"mine asked from outside: [\d,]+ results", watched.demo)
+    assert re.search(r"mine asked from outside: [\d,]+ answers", watched.demo)
+
+
+@pytest.mark.spark
+def test_first_answers_are_shown_and_what_sharing_saves(output: str) -> None:
+    for query, column in (("Q1", "length"), ("Q2", "comment"), ("Q3", "reaction")):
+        assert re.search(rf"the first answers of {query}:\n +usr_id +vid .*{column}", output), output
+    saved = re.findall(r"In one plan, sharing saves (\d+)% of the work", output)
+    assert [int(share) > 0 for share in saved] == [True], output
+
+
+@pytest.mark.spark
+def test_the_demo_says_what_it_does_from_its_first_line_on(output: str) -> None:
+    """`invited_commands` has read the lines before the invitation."""
+    assert "Ending Spark" in output
+    assert output.splitlines()[-1].endswith("Done: nothing was left on disk")
+    assert "Traceback" not in output
+    assert " ERROR " not in output
+    assert " WARN " not in output
 
 
 @pytest.mark.spark
@@ -167,7 +185,9 @@ def test_ctrl_c_ends_the_demo_at_any_moment_and_leaves_nothing_behind(tmp_path: 
     while moment not in (line := demo.stdout.readline()):
         assert line, "the demo ended too early"
     os.killpg(demo.pid, signal.SIGINT)
-    end_of(demo)
+    printed = end_of(demo).splitlines()
+    assert [line for line in printed if re.search("Error|Exception|Traceback|WARN|    at ", line)] == []
+    assert len(printed) < 30
     assert list((tmp_path / "tmp").iterdir()) == []
     assert [path for path in (tmp_path / "config").rglob("*") if path.is_file()] == []
     assert is_group_gone(demo.pid)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from rich.console import Group, RenderableType
 from rich.panel import Panel
@@ -22,10 +23,10 @@ VISITOR_WIDTH = 8
 STYLE_BY_STATE = {"running": "green", "dropped": "dim", "waiting": "dim", "quarantined": "bold red"}
 MAX_EVENTS = 8
 MIN_EVENTS = 2
-FIXED_LINES = 21
+FIXED_LINES = 26
 """Lines of the screen besides the events and the parts of the plan, and one to spare."""
-SMALL_HEIGHT = 32
-"""Below this, the streams share one line."""
+SMALL_HEIGHT = 36
+"""Below this, the streams share one line, and newest answers are left out."""
 SMALL_FIXED_LINES = 15
 BAR_COUNT = 16
 
@@ -47,6 +48,7 @@ def screen(
         _headline(figures, elapsed_s, seconds),
         _streams_line(figures) if is_small else _streams(figures),
         _queries(figures, visitors),
+        *([] if is_small else _newest_answers(figures)),
         _shared(figures, visitors, part_count=max(room - event_count, 1)),
         _events(figures, event_count),
         *(Text(line, no_wrap=True, overflow="ignore") for line in invitation),
@@ -63,7 +65,9 @@ def _headline(figures: Figures, elapsed_s: float, seconds: float) -> Text:
         f"   {min(elapsed_s, seconds):.0f} of {seconds:.0f} s",
         f"   {figures.input_rows_per_s:,.0f} rows/s in",
     )
-    if figures.batch_ms:
+    if (under_way := figures.batch_under_way) is not None:
+        line.append(f"   {under_way}", style="bold")
+    elif figures.batch_ms:
         line.append(f"   batch {figures.batch_ms[-1]:,.0f} ms ")
         line.append(sparkline(figures.batch_ms, 24), style="blue")
     return line
@@ -116,9 +120,26 @@ def _queries(figures: Figures, visitors: Sequence[str]) -> Table:
     return table
 
 
+def _newest_answers(figures: Figures) -> list[Text]:
+    """One line for each of the demo's queries, empty before it has any."""
+    lines = [Text("\nNewest answers", "bold")]
+    for query in QUERIES:
+        row = figures.newest_by_query.get(query.name, {})
+        values = "  ".join(f"{column} {value_text(value)}" for column, value in row.items())
+        name = (f"{query.name}  ", f"bold {COLOR_BY_QUERY[query.name]}")
+        lines.append(Text.assemble(name, values or "none yet", no_wrap=True, overflow="ellipsis"))
+    return lines
+
+
+def value_text(value: object) -> str:
+    """All rows of the demo are of today."""
+    return f"{value:%H:%M:%S.%f}"[:-3] if isinstance(value, datetime) else str(value)
+
+
 def _shared(figures: Figures, visitors: Sequence[str], part_count: int) -> Table:
     names = [*(query.name for query in QUERIES), *visitors]
-    table = _table("\nOne shared plan: who uses what", "", "", "rows", *(f"{_short(name)} " for name in names), wide=1)
+    title = "who uses what" if figures.saving is None else str(figures.saving)
+    table = _table(f"\nOne plan: {title}", "", "", "rows", *(f"{_short(name)} " for name in names), wide=1)
     for part in figures.shared_parts[:part_count]:
         dots = [
             Text("●", COLOR_BY_QUERY.get(name, VISITOR_COLOR)) if name in part.queries else Text("·", "dim")
@@ -137,7 +158,7 @@ def _events(figures: Figures, event_count: int) -> Panel:
     return Panel(Group(*lines), title="Events", title_align="left", border_style="dim")
 
 
-def plain_line(figures: Figures, elapsed_s: float) -> str:
+def plain_line(figures: Figures) -> str:
     """One line of figures, for a log or a pipe."""
     results = "  ".join(
         f"{name} {series.total:,} "
@@ -149,5 +170,6 @@ def plain_line(figures: Figures, elapsed_s: float) -> str:
         for name, series in figures.by_query.items()
         if figures.state_by_query[name] != "waiting"
     )
-    batch_ms = figures.batch_ms[-1] if figures.batch_ms else 0.0
-    return f"{elapsed_s:5.1f} s  in {figures.input_rows_per_s:,.0f} rows/s  batch {batch_ms:,.0f} ms  {results}"
+    under_way = figures.batch_under_way
+    batch = under_way or f"batch {figures.batch_ms[-1] if figures.batch_ms else 0.0:,.0f} ms"
+    return f"{figures.now_s:5.1f} s  in {figures.input_rows_per_s:,.0f} rows/s  {batch}  {results}"
