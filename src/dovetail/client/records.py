@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
@@ -71,10 +71,7 @@ class QueryStatus:
         return _read(
             QueryStatus,
             record,
-            columns=_columns,
-            reads=lambda given: {stream: tuple(columns) for stream, columns in given.items()},
-            growing_streams=tuple,
-            growing_groups=tuple,
+            **_COMPILED,
             backfill=lambda given: None if given is None else _read(BackfillStatus, given),
         )
 
@@ -144,18 +141,20 @@ class Validation:
 
     @staticmethod
     def from_json(record: Mapping[str, Any]) -> Validation:
-        return _read(
-            Validation,
-            record,
-            columns=_columns,
-            reads=lambda given: {stream: tuple(columns) for stream, columns in given.items()},
-            growing_streams=tuple,
-            growing_groups=tuple,
-        )
+        return _read(Validation, record, **_COMPILED)
 
 
 def _columns(given: Any) -> tuple[Column, ...]:
     return tuple(_read(Column, each) for each in given)
+
+
+_COMPILED: Mapping[str, Callable[[Any], Any]] = {
+    "columns": _columns,
+    "reads": lambda given: {stream: tuple(columns) for stream, columns in given.items()},
+    "growing_streams": tuple,
+    "growing_groups": tuple,
+}
+"""How the fields of a text that was compiled are read."""
 
 
 def _read(kind: type[Record], record: Mapping[str, Any], **convert: Any) -> Record:

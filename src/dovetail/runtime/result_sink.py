@@ -7,7 +7,6 @@ attempt, and only a manifest makes them real.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 import pyarrow as pa
 
@@ -18,20 +17,14 @@ from dovetail.plan.probe_tree import Emit
 from dovetail.query.output_names import unique_names
 from dovetail.runtime.answer_files import AnswerFiles
 from dovetail.runtime.batch_task import BatchTask
-from dovetail.runtime.probe.frame import Frame, FrameValues, concat_frames
+from dovetail.runtime.probe.frame import Frame, FrameValues
 from dovetail.runtime.probe.snapshot import StoreSnapshot
 from dovetail.runtime.report import TaskReport
 from dovetail.runtime.source.store_writer import StoreWriter
+from dovetail.runtime.waiting_rows import WaitingRoom, WaitingRows
 from dovetail.store.bucket_file import BucketMeta, times_of
 
 MAX_WAITING_ROWS = 1_000_000
-
-
-@dataclass
-class _Waiting:
-    emit: Emit
-    frames: list[Frame] = field(default_factory=list)
-    rows: int = 0
 
 
 class ResultSink:
@@ -51,21 +44,18 @@ class ResultSink:
         self._snapshots = snapshots
         self._report = report
         self._answers = answers
-        self._waiting: dict[tuple[str, int], _Waiting] = {}
+        self._waiting = WaitingRoom()
         self._pieces: dict[str, list[pa.RecordBatch]] = {}
 
     def add(self, emit: Emit, frame: Frame) -> None:
-        if len(frame) == 0:
+        enough = self._waiting.add(emit, frame, MAX_WAITING_ROWS)
+        if enough is None:
             return
-        waiting = self._waiting.setdefault((emit.query, emit.start), _Waiting(emit))
-        waiting.frames.append(frame)
-        waiting.rows += len(frame)
-        if waiting.rows >= MAX_WAITING_ROWS:
-            self._materialize(self._waiting.pop((emit.query, emit.start)))
-            if emit.into is None:
-                self._write(emit.query)
-            else:
-                self._store(emit.into, emit.query)
+        self._materialize(enough)
+        if emit.into is None:
+            self._write(emit.query)
+        else:
+            self._store(emit.into, emit.query)
 
     @property
     def stored(self) -> list[BucketMeta]:
@@ -73,19 +63,20 @@ class ResultSink:
         return self._writer.written
 
     def close(self) -> None:
-        stores = {waiting.emit.query: waiting.emit.into for waiting in self._waiting.values() if waiting.emit.into}
-        for waiting in self._waiting.values():
+        rest = self._waiting.empty()
+        for waiting in rest:
             self._materialize(waiting)
+        stores = {waiting.emit.query: waiting.emit.into for waiting in rest if waiting.emit.into}
         for query, store in stores.items():
             self._store(store, query)
         for query in list(self._pieces):
             self._write(query)
 
-    def _materialize(self, waiting: _Waiting) -> None:
+    def _materialize(self, waiting: WaitingRows) -> None:
         emit = waiting.emit
         if emit.query in self._report.void_queries:
             return
-        values = FrameValues(concat_frames(waiting.frames), self._snapshots)
+        values = FrameValues(waiting.frame, self._snapshots)
         try:
             arrays = [
                 evaluate(column.expression, values.column, len(values), timezone=self._task.timezone)

@@ -22,7 +22,7 @@ import zlib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -110,11 +110,21 @@ class BucketMeta:
         return (self.columns, self.selections, self.keeps_all, tuple(name for name, _ in self.indexes))
 
 
-def by_store(buckets: Iterable[BucketMeta]) -> dict[str, list[BucketMeta]]:
+class OfStore(Protocol):
+    """A bucket, or anything else that a batch says of one store."""
+
+    @property
+    def store(self) -> str: ...
+
+
+Told = TypeVar("Told", bound=OfStore)
+
+
+def by_store(told: Iterable[Told]) -> dict[str, list[Told]]:
     """In the order in which they come; there may be thousands of stores, so nobody should look for each one's own."""
-    found: dict[str, list[BucketMeta]] = {}
-    for meta in buckets:
-        found.setdefault(meta.store, []).append(meta)
+    found: dict[str, list[Told]] = {}
+    for each in told:
+        found.setdefault(each.store, []).append(each)
     return found
 
 

@@ -11,14 +11,12 @@ from dovetail.engine.observe.rows_sampled import in_proportion
 from dovetail.kernels.select.select_rows import spread_rows
 from dovetail.runtime.report import KeyGroups, TaskReport
 from dovetail.stats.key_group_sample import SAMPLED_ROWS_A_BATCH, Groups, KeyGroupsSeen
+from dovetail.store.bucket_file import by_store
 
 
 def key_groups_seen(report: TaskReport, batch: int) -> dict[str, KeyGroupsSeen]:
     """By store."""
-    pieces_by_store: dict[str, list[KeyGroups]] = {}
-    for piece in report.key_groups:
-        pieces_by_store.setdefault(piece.store, []).append(piece)
-    return {store: _seen(pieces, batch) for store, pieces in pieces_by_store.items()}
+    return {store: _seen(pieces, batch) for store, pieces in by_store(report.key_groups).items()}
 
 
 def _seen(pieces: Sequence[KeyGroups], batch: int) -> KeyGroupsSeen:

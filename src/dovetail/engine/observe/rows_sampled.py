@@ -11,13 +11,12 @@ from dovetail.engine.observe.finished_batch import FinishedBatch
 from dovetail.kernels.select.select_rows import Mask, spread_rows, unpack_sample
 from dovetail.runtime.report import QuerySets
 from dovetail.stats.selection_sample import SAMPLED_ROWS_A_BATCH, RowsSampled
+from dovetail.store.bucket_file import by_store
 
 
 def rows_sampled(batch: FinishedBatch) -> dict[str, RowsSampled]:
     """By store; each task's rows in proportion to those that came to it."""
-    pieces_by_store: dict[str, list[QuerySets]] = {}
-    for piece in batch.report.query_sets:
-        pieces_by_store.setdefault(piece.store, []).append(piece)
+    pieces_by_store = by_store(batch.report.query_sets)
     return {
         store.id: _sampled(pieces_by_store[store.id], [str(each) for each in store.tested_selections])
         for store in batch.plan.stores

@@ -25,7 +25,7 @@ from dovetail.engine.progress.figures import (
 from dovetail.engine.state import EngineState
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.query.stream import Stream
-from dovetail.runtime.report import GroupCount, ShippedCount, StepCount, StreamCount, TaskReport, UnitWork
+from dovetail.runtime.report import GroupCount, StepCount, StreamCount, TaskReport, UnitWork
 from dovetail.stats.catalog import MATCH_KINDS, StatsCatalog
 from dovetail.store.bucket_file import BucketMeta, by_store
 from dovetail.store.manifest import ResultFile
@@ -165,10 +165,9 @@ def _of_shipping(plan: SharedPlan, report: TaskReport) -> ShippedFigures:
     first = min(report.shuffled, key=lambda each: each.stage, default=None)
     sent_bytes = sum(count.message_bytes for count in report.shipped) if first is None else first.written_bytes
     by_partition = [0] * plan.placement.partition_count
-    counts: dict[str, list[ShippedCount]] = {}
+    counts = by_store(report.shipped)
     for count in report.shipped:
         by_partition[count.partition] += count.rows
-        counts.setdefault(count.store, []).append(count)
     return ShippedFigures(
         input_rows=sum(count.home_rows for count in report.shipped),
         size_bytes=sent_bytes if plan.ships_rows else 0,

@@ -86,10 +86,6 @@ def fold_sums(sums: pa.ListArray, groups: I64, group_count: int, weights: I64 | 
     return _sums(limbs, low_bit, others)
 
 
-def empty_sums(count: int) -> pa.ListArray:
-    return _sums(np.zeros((count, 1), np.int64), 0, np.zeros((count, 3), np.int64))
-
-
 def _largest_sum(values: I64, weights: I64) -> int:
     """No group's sum is larger, nor any on the way to it."""
     if len(values) == 0:

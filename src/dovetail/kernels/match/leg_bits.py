@@ -11,8 +11,7 @@ from numba import njit
 
 from dovetail.kernels.match.match_pairs import ALL_PASS, NONE_PASS
 from dovetail.kernels.pointers import trailing_zeros
-
-LEGS_PER_WORD = 64
+from dovetail.kernels.word_bits import WORD_BITS, word_count
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
@@ -20,18 +19,18 @@ I64 = npt.NDArray[np.int64]
 
 def no_bits(leg_count: int, row_count: int) -> U64:
     """A bit per leg and row, all unset: `bits[word, row]`."""
-    return np.zeros((-(-leg_count // LEGS_PER_WORD), row_count), np.uint64)
+    return np.zeros((word_count(leg_count), row_count), np.uint64)
 
 
 def bits_of_rows(places: Sequence[int], words_of: Callable[[int], U64], row_count: int) -> U64:
     """The legs whose selection each row passes; `words_of(n)` has the n-th word of every row's selection bits."""
     bits = no_bits(len(places), row_count)
     for leg, place in enumerate(places):
-        word, bit = divmod(leg, LEGS_PER_WORD)
+        word, bit = divmod(leg, WORD_BITS)
         if place == ALL_PASS:
             bits[word] |= np.uint64(1 << bit)
         elif place != NONE_PASS:
-            _add_bit(bits[word], words_of(place // 64), np.uint64(place % 64), np.uint64(bit))
+            _add_bit(bits[word], words_of(place // WORD_BITS), np.uint64(place % WORD_BITS), np.uint64(bit))
     return bits
 
 
@@ -39,7 +38,7 @@ def rows_of_legs(bits: U64, leg_count: int) -> list[I64]:
     """For each leg the rows that have its bit."""
     rows_by_leg: list[I64] = []
     for word in range(bits.shape[0]):
-        count = min(leg_count - word * LEGS_PER_WORD, LEGS_PER_WORD)
+        count = min(leg_count - word * WORD_BITS, WORD_BITS)
         ends = np.cumsum(_count_bits(bits[word], count))
         rows = _rows_by_bit(bits[word], ends - np.diff(ends, prepend=0), int(ends[-1]))
         rows_by_leg += np.split(rows, ends[:-1])

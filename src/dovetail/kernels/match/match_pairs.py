@@ -30,6 +30,7 @@ import numpy.typing as npt
 from numba import njit
 
 from dovetail.kernels.pointers import load64, trailing_zeros
+from dovetail.kernels.word_bits import WORD_BITS, bit_at
 
 NULL_TIME = np.iinfo(np.int64).min
 """Stands for a NULL event time; it satisfies no bound."""
@@ -59,7 +60,7 @@ class ProbeRows:
     def stop(self, legs: Sequence[int]) -> None:
         """These legs want no row any more."""
         for leg in legs:
-            self.bits[leg // 64] &= ~np.uint64(1 << (leg % 64))
+            self.bits[leg // WORD_BITS] &= ~bit_at(leg)
         self.stops += 1
         self.__dict__.pop("wanted_mask", None)
 

@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from dovetail.kernels.word_bits import WORD_BITS, has_bit, word_count
+
 Mask = npt.NDArray[np.bool_]
 U64 = npt.NDArray[np.uint64]
-SELECTIONS_PER_WORD = 64
 
 _GOLDEN = (5**0.5 - 1) / 2
 
@@ -36,9 +37,7 @@ class SelectionWords:
         return wanted
 
     def mask(self, place: int) -> Mask:
-        word, bit = divmod(place, SELECTIONS_PER_WORD)
-        mask: Mask = (self.words[word] >> np.uint64(bit)) & np.uint64(1) != 0
-        return mask
+        return has_bit(self.words[place // WORD_BITS], place)
 
     def take(self, rows: npt.NDArray[Any]) -> SelectionWords:
         """Of the rows under a mask, or at these positions."""
@@ -62,12 +61,12 @@ class SelectionWords:
 
 def no_selections(count: int, length: int) -> tuple[U64, ...]:
     """Words for so many selections of which none passes a row yet."""
-    return tuple(np.zeros(length, np.uint64) for _ in range(-(-count // SELECTIONS_PER_WORD)))
+    return tuple(np.zeros(length, np.uint64) for _ in range(word_count(count)))
 
 
 def add_mask(words: Sequence[U64], place: int, mask: Mask) -> None:
     """The selection at `place` passes the rows under `mask`."""
-    word, bit = divmod(place, SELECTIONS_PER_WORD)
+    word, bit = divmod(place, WORD_BITS)
     _add_mask(words[word], mask, np.uint64(bit))
 
 

@@ -23,7 +23,8 @@ from numba import njit
 from dovetail.kernels.arrow_types import arrow_type
 from dovetail.kernels.evaluate.masks import COMPARED_BY, plain_constant
 from dovetail.kernels.evaluate.rows import Numbers, Rows, numbers, numpy_type, valid_mask
-from dovetail.kernels.select.select_rows import SELECTIONS_PER_WORD, U64, Mask
+from dovetail.kernels.select.select_rows import U64, Mask
+from dovetail.kernels.word_bits import WORD_BITS
 from dovetail.query.expression import Call, Column, Expression, Literal
 
 _CELLS = 4096
@@ -99,7 +100,7 @@ def thresholds_of(column: Column, conditions: dict[int, Expression], timezone: s
         passed = np.append(_passed(condition, constants), False)
         edges = np.flatnonzero(np.diff(passed, prepend=False, append=False))
         passed_by_place.append((edges[::2], edges[1::2]))
-        word, bit = divmod(place, SELECTIONS_PER_WORD)
+        word, bit = divmod(place, WORD_BITS)
         bits = bits_by_word.setdefault(word, np.zeros(len(passed), np.uint64))
         bits |= passed.astype(np.uint64) << np.uint64(bit)
     return Thresholds(column, constants, bits_by_word, tuple(conditions), tuple(passed_by_place))

@@ -11,8 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dovetail.kernels.fold.fold_runs import Runs, TimeIntervals, accepted_times
-from dovetail.kernels.match.leg_bits import LEGS_PER_WORD
 from dovetail.kernels.match.match_pairs import NO_LOWER, NO_UPPER, ProbeRows
+from dovetail.kernels.word_bits import WORD_BITS, bit_at, has_bit
 from dovetail.plan.factorization import Factorization, FoldedSide
 from dovetail.plan.probe_tree import Emit, ProbeStep, member_name
 from dovetail.plan.store_plan import ROW
@@ -97,8 +97,7 @@ class Walk:
     @cached_property
     def idx(self) -> I64:
         """The probing rows that the leg wants."""
-        word, bit = divmod(self.place, LEGS_PER_WORD)
-        return np.flatnonzero((self.probe.rows.bits[word] >> np.uint64(bit)) & np.uint64(1))
+        return np.flatnonzero(has_bit(self.probe.rows.bits[self.place // WORD_BITS], self.place))
 
     @cached_property
     def codes(self) -> U64:
@@ -149,6 +148,5 @@ class Walk:
         """The probe for this leg only, as it is joined where it cannot be folded."""
         rows = self.probe.rows
         bits = np.zeros_like(rows.bits)
-        word, bit = divmod(self.place, LEGS_PER_WORD)
-        bits[word][self.idx] = np.uint64(1 << bit)
+        bits[self.place // WORD_BITS][self.idx] = bit_at(self.place)
         return replace(self.probe, rows=ProbeRows(rows.codes, bits, rows.times))

@@ -29,19 +29,13 @@ from dovetail.runtime.groups.partial_groups import (
     rows_of_columns,
 )
 from dovetail.runtime.message import Kind, Message
-from dovetail.runtime.probe.frame import Frame, FrameValues, concat_frames
+from dovetail.runtime.probe.frame import Frame, FrameValues
 from dovetail.runtime.probe.snapshot import StoreSnapshot
 from dovetail.runtime.report import GroupCount, TaskReport
+from dovetail.runtime.waiting_rows import WaitingRoom, WaitingRows
 
 ROWS_A_FOLD = 1 << 18
 _TABLE = b"table"
-
-
-@dataclass
-class _Waiting:
-    emit: Emit
-    frames: list[Frame] = field(default_factory=list)
-    rows: int = 0
 
 
 @dataclass
@@ -72,18 +66,14 @@ class GroupFolder:
         self._snapshots = snapshots
         self._report = report
         self._group_by_id = {group.id: group for group in task.plan.groups}
-        self._waiting: dict[tuple[str, int], _Waiting] = {}
+        self._waiting = WaitingRoom()
         self._pieces: dict[str, _Pieces] = {}
 
     def add(self, emit: Emit, frame: Frame) -> None:
         """Joined rows as references."""
-        if len(frame) == 0:
-            return
-        waiting = self._waiting.setdefault((emit.query, emit.start), _Waiting(emit))
-        waiting.frames.append(frame)
-        waiting.rows += len(frame)
-        if waiting.rows >= ROWS_A_FOLD:
-            self._fold(self._waiting.pop((emit.query, emit.start)))
+        enough = self._waiting.add(emit, frame, ROWS_A_FOLD)
+        if enough is not None:
+            self._fold(enough)
 
     def add_rows(self, group: GroupPlan, rows: JoinedRows) -> None:
         """Joined rows as values, weighted or partly folded."""
@@ -104,8 +94,8 @@ class GroupFolder:
 
     def close(self) -> Iterator[Message]:
         """Everything that goes to the groups' partitions."""
-        for key in list(self._waiting):
-            self._fold(self._waiting.pop(key))
+        for waiting in self._waiting.empty():
+            self._fold(waiting)
         for group in self._task.plan.groups:
             if group.id in self._report.void_queries:
                 continue
@@ -113,8 +103,8 @@ class GroupFolder:
                 if table.id in self._pieces:
                     yield from self._sent(table, self._pieces.pop(table.id).fold(table))
 
-    def _fold(self, waiting: _Waiting) -> None:
-        values = FrameValues(concat_frames(waiting.frames), self._snapshots)
+    def _fold(self, waiting: WaitingRows) -> None:
+        values = FrameValues(waiting.frame, self._snapshots)
         expressions = {column.name: column.expression for column in waiting.emit.output}
         known: dict[str, pa.Array] = {}
 

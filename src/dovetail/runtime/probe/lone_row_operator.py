@@ -17,9 +17,10 @@ import numpy.typing as npt
 from dovetail.core.errors import EvaluationError
 from dovetail.kernels.evaluate.evaluate import evaluate_mask
 from dovetail.kernels.gather_rows import ABSENT, make_refs
-from dovetail.kernels.match.leg_bits import LEGS_PER_WORD, bits_of_rows, no_bits
+from dovetail.kernels.match.leg_bits import bits_of_rows, no_bits
 from dovetail.kernels.match.match_pairs import NONE_PASS, NULL_TIME
 from dovetail.kernels.select.select_rows import Mask
+from dovetail.kernels.word_bits import WORD_BITS, bit_at, has_bit
 from dovetail.plan.lone_rows import LoneRows, MatchedRows, only_node
 from dovetail.plan.placement import ONE_PARTITION
 from dovetail.plan.probe_tree import Emit, Leg, ProbeTree
@@ -71,7 +72,7 @@ class _Asking:
     bits: U64
 
     def refs_of(self, leg: int) -> U64:
-        return self.refs[_has_bit(self.bits, leg)]
+        return self.refs[has_bit(self.bits[leg // WORD_BITS], leg)]
 
 
 @dataclass(frozen=True)
@@ -82,13 +83,7 @@ class _Keyless:
     bits: U64
 
     def refs_of(self, leg: int) -> U64:
-        return self.refs[_has_bit(self.bits, leg)]
-
-
-def _has_bit(bits: U64, leg: int) -> Mask:
-    word, bit = divmod(leg, LEGS_PER_WORD)
-    mask: Mask = (bits[word] >> np.uint64(bit)) & np.uint64(1) != 0
-    return mask
+        return self.refs[has_bit(self.bits[leg // WORD_BITS], leg)]
 
 
 class LoneRowOperator:
@@ -243,7 +238,7 @@ class LoneRowOperator:
         refs = np.unique(np.concatenate([_NO_REFS, *refs_by_leg]))
         bits = no_bits(len(refs_by_leg), len(refs))
         for leg, own in enumerate(refs_by_leg):
-            bits[leg // LEGS_PER_WORD][np.searchsorted(refs, own)] |= np.uint64(1 << (leg % LEGS_PER_WORD))
+            bits[leg // WORD_BITS][np.searchsorted(refs, own)] |= bit_at(leg)
         values = FrameValues(Frame((tree.start,), (refs,)), self._snapshots)
         codes = probing_codes(only_node(tree).step, values.column, len(refs), self._task.timezone).codes
         order = np.argsort(codes, kind="stable")

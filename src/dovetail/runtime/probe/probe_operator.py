@@ -17,9 +17,10 @@ from dovetail.kernels.arrow_types import arrow_type
 from dovetail.kernels.evaluate.evaluate import evaluate_mask
 from dovetail.kernels.gather_rows import make_refs
 from dovetail.kernels.match.hash_keys import is_exact_type
-from dovetail.kernels.match.leg_bits import LEGS_PER_WORD, no_bits, rows_of_legs
+from dovetail.kernels.match.leg_bits import no_bits, rows_of_legs
 from dovetail.kernels.match.match_pairs import NO_LOWER, NO_UPPER, LegBounds, Pairs, ProbeRows, StoredRows, match_pairs
 from dovetail.kernels.match.match_ranges import match_ranges
+from dovetail.kernels.word_bits import WORD_BITS, bit_at
 from dovetail.plan.probe_tree import Emit, Leg, ProbeNode, member_name
 from dovetail.plan.query_limits import Found
 from dovetail.plan.store_plan import ROW
@@ -258,7 +259,7 @@ class ProbeOperator:
         for place, leg in enumerate(child.legs):
             idx = kept_by_leg.get((leg.query, leg.start))
             if idx is not None:
-                bits[place // LEGS_PER_WORD][idx] |= np.uint64(1 << (place % LEGS_PER_WORD))
+                bits[place // WORD_BITS][idx] |= bit_at(place)
         wanted = np.flatnonzero(np.bitwise_or.reduce(bits))
         if len(wanted) == 0:
             return

@@ -15,10 +15,11 @@ import numpy.typing as npt
 
 from dovetail.core.errors import EvaluationError
 from dovetail.kernels.evaluate.evaluate import evaluate
-from dovetail.kernels.match.leg_bits import LEGS_PER_WORD, no_bits
+from dovetail.kernels.match.leg_bits import no_bits
 from dovetail.kernels.match.match_pairs import LegBounds, ProbeRows
 from dovetail.kernels.match.match_ranges import Checked, EntryValues, OwnRange, Ranges, ranges_of_bounds
 from dovetail.kernels.match.order_values import End, RowRanges, loosest, row_ranges
+from dovetail.kernels.word_bits import WORD_BITS, bit_at
 from dovetail.plan.probe_tree import Leg, ProbeNode, RangeEnd, StoredRange
 from dovetail.plan.store_plan import EVENT_TIME
 from dovetail.query.can_fail import can_fail
@@ -110,7 +111,7 @@ def _legs_by_range(legs: tuple[Leg, ...]) -> Mapping[Expression, dict[StoredRang
 def _mask(node: ProbeNode, legs: list[int]) -> U64:
     mask = no_bits(len(node.legs), 1)[:, 0]
     for leg in legs:
-        mask[leg // LEGS_PER_WORD] |= np.uint64(1 << (leg % LEGS_PER_WORD))
+        mask[leg // WORD_BITS] |= bit_at(leg)
     return mask
 
 

@@ -23,7 +23,8 @@ from dovetail.kernels.gather_rows import ABSENT, Gatherer, gather_fixed, make_re
 from dovetail.kernels.match.match_pairs import ALL_PASS, NONE_PASS
 from dovetail.kernels.match.match_ranges import EntryValues
 from dovetail.kernels.match.order_values import order_values
-from dovetail.kernels.select.select_rows import SELECTIONS_PER_WORD, Mask, any_of
+from dovetail.kernels.select.select_rows import Mask, any_of
+from dovetail.kernels.word_bits import WORD_BITS, has_bit, word_count
 from dovetail.plan.store_plan import EVENT_TIME, IndexPlan, StorePlan
 from dovetail.query.expression import TRUE, Call, Column, Expression, columns_of
 from dovetail.query.join_query import PRESENT
@@ -43,14 +44,13 @@ class MappedBucket:
     def __init__(self, root: Path, meta: BucketMeta) -> None:
         self.file = Bucket(root, meta)
         self.meta = meta
-        word_count = -(-len(meta.selections) // SELECTIONS_PER_WORD)
         self.words: list[U64] = []
         self.addresses: list[int] = []
         """Where each of the `words` begins."""
-        for word in range(word_count):
+        for word in range(word_count(len(meta.selections))):
             self._add_word(self.file.selection_words(word))
         self._place_by_selection = {name: place for place, name in enumerate(meta.selections)}
-        self._next_place = len(self.words) * SELECTIONS_PER_WORD
+        self._next_place = len(self.words) * WORD_BITS
         self._built_indexes: dict[str, BucketIndex] = {}
         self._foldable_rows: dict[tuple[str, EntryChoice, int, bool], FoldableRows] = {}
         self._entry_values: dict[tuple[str, Expression], EntryValues] = {}
@@ -111,7 +111,7 @@ class MappedBucket:
 
     def _add_bit(self, place: int, mask: Mask) -> None:
         """Younger selections share words of their own, those of the file are mapped read-only."""
-        word, bit = divmod(place, SELECTIONS_PER_WORD)
+        word, bit = divmod(place, WORD_BITS)
         if bit == 0:
             self._add_word(np.zeros(self.meta.rows, np.uint64))
         self.words[word] |= mask.astype(np.uint64) << np.uint64(bit)
@@ -123,7 +123,7 @@ class MappedBucket:
 
     def bits_used(self, word: int) -> int:
         """How many bits of a word are decided: more may come as long as not all are."""
-        return min(self._next_place - word * SELECTIONS_PER_WORD, SELECTIONS_PER_WORD)
+        return min(self._next_place - word * WORD_BITS, WORD_BITS)
 
     def _mask(self, selection: Expression, timezone: str) -> Mask | None:
         """The rows that pass; None where the bucket cannot tell.
@@ -133,9 +133,7 @@ class MappedBucket:
         """
         place = self._place_by_selection.get(str(selection))
         if place is not None:
-            word, bit = divmod(place, SELECTIONS_PER_WORD)
-            stored: Mask = (self.words[word] >> np.uint64(bit)) & np.uint64(1) != 0
-            return stored
+            return has_bit(self.words[place // WORD_BITS], place)
         if {column.name for column in columns_of(selection)} <= set(self.meta.columns):
             return evaluate_mask(
                 selection, lambda column: self.file.column(column.name), self.meta.rows, timezone=timezone
@@ -222,9 +220,7 @@ class Entries:
 
     def pass_mask(self, place: int) -> Mask:
         """The entries whose bit at `place` is set."""
-        word, bit = divmod(place, SELECTIONS_PER_WORD)
-        mask: Mask = (self.words(word) >> np.uint64(bit)) & np.uint64(1) != 0
-        return mask
+        return has_bit(self.words(place // WORD_BITS), place)
 
 
 class StoreSnapshot:

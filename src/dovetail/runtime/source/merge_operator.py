@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dovetail.kernels.match.sort_codes import sort_by_code_and_order
+from dovetail.kernels.word_bits import word_count
 from dovetail.runtime.batch_task import MergeTask
 from dovetail.runtime.report import MergedBuckets
 from dovetail.store.bucket_file import Bucket, BucketContent, BucketIndex, BucketMeta, times_of, write_bucket
@@ -26,12 +27,11 @@ def run_merge(root: Path, merge: MergeTask, event_time: str | None) -> MergedBuc
     columns = {
         name: pa.concat_arrays([buckets[run.bucket].column(name)[run.rows] for run in runs]) for name in first.columns
     }
-    word_count = (len(first.selections) + 63) // 64
     content = BucketContent(
         columns=columns,
         selection_words=tuple(
             np.concatenate([buckets[run.bucket].selection_words(word)[run.rows] for run in runs])
-            for word in range(word_count)
+            for word in range(word_count(len(first.selections)))
         ),
         indexes={name: _merge_index(name, buckets, _places(merge.buckets, runs)) for name, _ in first.indexes},
         times=times_of(columns[event_time]) if event_time in columns else None,

@@ -22,7 +22,8 @@ import pyarrow as pa
 from dovetail.kernels.match.hash_keys import group_of_codes
 from dovetail.kernels.narrow_columns import narrow_columns, widen_columns
 from dovetail.kernels.select.select_all import compared_columns
-from dovetail.kernels.select.select_rows import SELECTIONS_PER_WORD, Mask
+from dovetail.kernels.select.select_rows import Mask
+from dovetail.kernels.word_bits import WORD_BITS
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.plan.shipping import Shipping
 from dovetail.plan.store_plan import IndexPlan, StorePlan
@@ -35,9 +36,6 @@ U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
 MESSAGE_BYTES = 16 << 20
 """About the most that one message has: Spark holds each in memory as a whole, and 2 GiB is the end."""
-
-NARROWED_FROM = 256
-"""Of fewer rows it would take more bytes to say how to widen them than are saved."""
 
 _HEAD = b"shipped"
 _NOWHERE = -1
@@ -181,7 +179,7 @@ def _payload(store: StorePlan, rows: StoreRows, *, has_bits: bool) -> pa.RecordB
     arrays = [rows.columns[name] for name in store.columns]
     names = [f"c:{name}" for name in store.columns]
     for word, bits in enumerate(rows.selections.words if has_bits else ()):
-        arrays.append(pa.array(bits.astype(_narrowest(rows.selections.count - word * SELECTIONS_PER_WORD))))
+        arrays.append(pa.array(bits.astype(_narrowest(rows.selections.count - word * WORD_BITS))))
         names.append(f"s:{word}")
     return pa.RecordBatch.from_arrays(arrays, names)
 

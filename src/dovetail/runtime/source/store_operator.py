@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from dovetail.core.errors import EvaluationError
 from dovetail.kernels.select.select_all import select_all
-from dovetail.kernels.select.select_rows import SELECTIONS_PER_WORD
+from dovetail.kernels.word_bits import word_count
 from dovetail.plan.store_plan import IndexPlan, StorePlan
 from dovetail.query.expression import Expression
 from dovetail.runtime.batch_task import BatchTask
@@ -126,7 +126,7 @@ class _StoreStage:
     ) -> tuple[U64, ...]:
         """As they were sent; or decided again, by the same conditions over the same values."""
         if sends_bits(self._task.plan, store):
-            words = range(-(-len(store.tested_selections) // SELECTIONS_PER_WORD))
+            words = range(word_count(len(store.tested_selections)))
             found = (np.concatenate([part.column(f"s:{word}").to_numpy() for part in parts]) for word in words)
             return tuple(word.astype(np.uint64) for word in found)
         timezone = self._task.timezone

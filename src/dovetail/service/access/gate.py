@@ -5,8 +5,6 @@ Before routing and parsing, so that nobody without a token reaches any of it.
 
 from __future__ import annotations
 
-from ipaddress import ip_address
-
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -14,7 +12,7 @@ from dovetail.core.errors import DovetailError
 from dovetail.service.access.http_errors import error_answer
 from dovetail.service.access.refusals import TooLarge, Unauthorized, UnknownHost
 from dovetail.service.access.tokens import Caller, Role, TokenFile
-from dovetail.service.config.options import ServiceOptions
+from dovetail.service.config.options import ServiceOptions, is_loopback
 
 PUBLIC_PATHS = frozenset({"/healthz", "/openapi.json", "/docs"})
 ANONYMOUS = Caller("anonymous", Role.ADMIN)
@@ -70,7 +68,7 @@ class Gate:
             return
         if self._options.allowed_hosts and not self._options.is_loopback:
             raise UnknownHost(f"this service is not {name[:200]!r}", hint="add it to allowed_hosts if it is")
-        if self._options.is_loopback and not _is_loopback_name(name):
+        if self._options.is_loopback and not is_loopback(name):
             raise UnknownHost(f"this service is not {name[:200]!r}", hint="use localhost, or add it to allowed_hosts")
 
 
@@ -120,12 +118,3 @@ def _without_port(host: str) -> str:
     if host.startswith("["):
         return host[1:].partition("]")[0]
     return host.rpartition(":")[0] if host.count(":") == 1 else host
-
-
-def _is_loopback_name(name: str) -> bool:
-    if name.lower() == "localhost":
-        return True
-    try:
-        return ip_address(name).is_loopback
-    except ValueError:
-        return False

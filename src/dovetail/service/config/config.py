@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -17,7 +16,7 @@ from dovetail.frontend.compile_sql import compile_sql
 from dovetail.query.durations import parse_duration
 from dovetail.query.stream_spec import FILE_FORMATS, OWN_KEYS, VALUE_FORMAT, StreamSpec, stream_spec
 from dovetail.query.types import SqlType, parse_column_type
-from dovetail.service.config.options import DEFAULT_PORT, Limits, ServiceOptions
+from dovetail.service.config.options import DEFAULT_PORT, Limits, ServiceOptions, is_loopback
 from dovetail.service.config.yaml_section import Problems, Section, read_section
 
 AVAILABLE_NOW = "available_now"
@@ -230,17 +229,10 @@ def _listen(whole: Section, auth: Auth) -> Listen:
         return Listen()
     host = section.text("host") or LOOPBACK
     listen = Listen(host, section.whole("port", DEFAULT_PORT, 0, 65_535), _words(section, "allowed_hosts"))
-    if not auth.enabled and not _is_loopback(host):
+    if not auth.enabled and not is_loopback(host):
         section.note(f"{host} is reachable from outside, and auth is off", f"use {LOOPBACK}, or turn auth on", "host")
     section.end()
     return listen
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _auth(whole: Section, folder: Path) -> Auth:

@@ -76,12 +76,7 @@ class ServiceOptions:
 
     @property
     def is_loopback(self) -> bool:
-        if self.host == "localhost":
-            return True
-        try:
-            return ip_address(self.host).is_loopback
-        except ValueError:
-            return False
+        return is_loopback(self.host)
 
     @property
     def tokens_file(self) -> Path:
@@ -94,6 +89,14 @@ class ServiceOptions:
     @property
     def audit_file(self) -> Path:
         return self.audit_log or self.data_dir / "audit.jsonl"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a name or address is one that only this machine reaches."""
+    try:
+        return host.lower() == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _check_above_zero(name: str, value: Any, *, may_be_fraction: bool) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 from fastapi import Depends, Header, Query, Request, Response, Security
 from fastapi.security import HTTPBearer
+from starlette.concurrency import run_in_threadpool
 
+from dovetail.engine.control.registry import QueryRecord
 from dovetail.service.access.refusals import RoleTooLow
 from dovetail.service.access.tokens import Caller, Role
 from dovetail.service.schemas import ErrorView, QueryView
@@ -79,6 +82,30 @@ Served = Annotated[Service, Depends(service_of)]
 Reader = Annotated[Caller, Depends(_reader)]
 Writer = Annotated[Caller, Depends(_writer)]
 Admin = Annotated[Caller, Depends(_admin)]
+
+
+class Change:
+    """A change of a query as it was asked for: by whom, under which key, and how long to wait until it is in effect."""
+
+    def __init__(
+        self, request: Request, response: Response, service: Served, caller: Writer, key: Key = "", wait: Wait = 0
+    ) -> None:
+        self.request = request
+        self.desk = service.desk
+        self._service = service
+        self._response = response
+        self._caller = caller
+        self._key = key
+        self._wait_s = wait
+
+    async def made(self, accept: Callable[..., QueryRecord], *what: Any, done_status: int) -> QueryView:
+        """The query once the desk has accepted `what`, in effect or when the time is up."""
+        record = await run_in_threadpool(accept, self._caller, *what, self._key)
+        view = await self._service.settled(record.id, self._wait_s)
+        return note_query(self.request, view, self._response, done_status)
+
+
+Changing = Annotated[Change, Depends()]
 
 
 def note_query(request: Request, view: QueryView, response: Response, done_status: int) -> QueryView:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Query, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import PlainTextResponse
 
@@ -14,15 +14,12 @@ from dovetail.service.access.http_errors import JsonAnswer
 from dovetail.service.query_desk import QueryDraft
 from dovetail.service.routes.common import (
     SCHEME,
+    Changing,
     Form,
-    Key,
     Reader,
     Served,
-    Wait,
-    Writer,
     answers_as,
     errors,
-    note_query,
 )
 from dovetail.service.schemas import NewQuery, OptionChanges, QueryList, QueryText, QueryView, State
 from dovetail.service.service import Service
@@ -33,14 +30,11 @@ _LISTED = 1_000
 
 
 @routes.post("/queries", status_code=202, response_model=QueryView, responses={**_CHANGED, **errors(409)})
-async def create_query(
-    body: NewQuery, request: Request, response: Response, service: Served, caller: Writer, key: Key = "", wait: Wait = 0
-) -> QueryView:
+async def create_query(body: NewQuery, change: Changing) -> QueryView:
     """Create a query; it takes effect with the next batch."""
+    change.request.state.query = body.name
     draft = QueryDraft(body.sql, body.name, body.options, body.replace)
-    request.state.query = body.name
-    record = await run_in_threadpool(service.desk.create, caller, draft, key)
-    return note_query(request, await service.settled(record.id, wait), response, 201)
+    return await change.made(change.desk.create, draft, done_status=201)
 
 
 @routes.get("/queries", response_model=QueryList, responses=errors())
@@ -63,45 +57,22 @@ async def show_query(name: str, service: Served, _caller: Reader) -> QueryView:
 
 
 @routes.put("/queries/{name}", status_code=202, response_model=QueryView, responses={**_CHANGED, **errors(409)})
-async def put_query(
-    name: str,
-    body: QueryText,
-    request: Request,
-    response: Response,
-    service: Served,
-    caller: Writer,
-    key: Key = "",
-    wait: Wait = 0,
-) -> QueryView:
+async def put_query(name: str, body: QueryText, change: Changing) -> QueryView:
     """Create a query, or put it in the place of the one that has the name: at one batch edge."""
     draft = QueryDraft(body.sql, name, body.options, may_replace=True)
-    record = await run_in_threadpool(service.desk.create, caller, draft, key)
-    return note_query(request, await service.settled(record.id, wait), response, 201)
+    return await change.made(change.desk.create, draft, done_status=201)
 
 
 @routes.patch("/queries/{name}", status_code=202, response_model=QueryView, responses={**_CHANGED, **errors(404, 409)})
-async def change_options(
-    name: str,
-    body: OptionChanges,
-    request: Request,
-    response: Response,
-    service: Served,
-    caller: Writer,
-    key: Key = "",
-    wait: Wait = 0,
-) -> QueryView:
+async def change_options(name: str, body: OptionChanges, change: Changing) -> QueryView:
     """Change options; those that are not named stay."""
-    record = await run_in_threadpool(service.desk.set_options, caller, name, body.options, key)
-    return note_query(request, await service.settled(record.id, wait), response, 200)
+    return await change.made(change.desk.set_options, name, body.options, done_status=200)
 
 
 @routes.delete("/queries/{name}", status_code=202, response_model=QueryView, responses={**_CHANGED, **errors(404, 409)})
-async def drop_query(
-    name: str, request: Request, response: Response, service: Served, caller: Writer, key: Key = "", wait: Wait = 0
-) -> QueryView:
+async def drop_query(name: str, change: Changing) -> QueryView:
     """Drop a query; its answers so far stay readable."""
-    record = await run_in_threadpool(service.desk.drop, caller, name, key)
-    return note_query(request, await service.settled(record.id, wait), response, 200)
+    return await change.made(change.desk.drop, name, done_status=200)
 
 
 @routes.get(
