@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from dovetail.engine.admission.query_limits import HeldTo, found_by_users, nodes_of, passed_limits
@@ -47,15 +47,9 @@ def next_state(
     failed = stopped | broken
     results = tuple(result for result in report.results if result.query not in failed)
     registry = _with_results(before.registry, _rows_by_query(results), failed, before.batch)
-    newest = newest_times(report.streams)
-    times = carry_along(_max_times(before.max_time_us_by_stream, newest), idle, streams)
-    earlier = (before.decided_us_by_stream, before.watermark_us_by_stream(streams))
-    decided = moved_watermarks(earlier, streams.values(), newest)
-    state = replace(before, registry=registry, max_time_us_by_stream=times, decided_us_by_stream=decided)
+    state = _moved_in_time(replace(before, registry=registry), plan, streams, report, idle)
     buckets = _merged(before.buckets, written, report)
     lost = _lost_intermediates(plan, set(failed))
-    closed = closed_windows(before, plan.groups, streams, report.streams)
-    state = replace(state, closed_us_by_group=closed)
     kept, dead, histories = _keep_and_expire(state, plan, streams, buckets, set(broken), lost)
     fills, histories = advance_fills(
         before.fills, fill_chunks, before.kept_from, before.buckets, kept, histories, set(failed)
@@ -69,10 +63,28 @@ def next_state(
     with report.timed(STATISTICS):
         seen = observe_batch(FinishedBatch(before, state, plan, streams, counted, tuple(written)))
         state = replace(state, observed=before.observed.folded(seen))
-    dead_paths = [meta.path for meta in dead]
-    dead_paths += [path for merge in report.merges for path in merge.replaced_paths]
-    dead_paths += [result.path for result in report.results if result.query in failed]
-    return state, Draft(state.to_stored(), results, tuple(dead_paths))
+    return state, Draft(state.to_stored(), results, (*(meta.path for meta in dead), *_void_paths(report, failed)))
+
+
+def _moved_in_time(
+    before: EngineState, plan: SharedPlan, streams: Mapping[str, Stream], report: TaskReport, idle: frozenset[str]
+) -> EngineState:
+    """How far streams are, up to where rows are decided, and which windows are closed."""
+    newest = newest_times(report.streams)
+    earlier = (before.decided_us_by_stream, before.watermark_us_by_stream(streams))
+    return replace(
+        before,
+        max_time_us_by_stream=carry_along(_max_times(before.max_time_us_by_stream, newest), idle, streams),
+        decided_us_by_stream=moved_watermarks(earlier, streams.values(), newest),
+        closed_us_by_group=closed_windows(before, plan.groups, streams, report.streams),
+    )
+
+
+def _void_paths(report: TaskReport, failed: Mapping[str, str]) -> Iterator[str]:
+    """Files that the batch itself makes superfluous: buckets that it merged, answers of queries that failed."""
+    for merge in report.merges:
+        yield from merge.replaced_paths
+    yield from (result.path for result in report.results if result.query in failed)
 
 
 def _rows_by_query(results: Iterable[ResultFile]) -> Counter[str]:

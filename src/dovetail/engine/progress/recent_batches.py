@@ -20,8 +20,9 @@ class RecentBatches:
     def note(self, figures: BatchFigures) -> None:
         """A batch may be told twice: with what went wrong in its telling."""
         if self._batches and self._batches[-1].batch == figures.batch:
-            self._batches.pop()
-        self._batches.append(figures)
+            self._batches[-1] = figures
+        else:
+            self._batches.append(figures)
 
     @property
     def last(self) -> BatchFigures | None:
@@ -49,7 +50,9 @@ class RecentBatches:
 
     def usual_times(self) -> tuple[float, float] | None:
         """Seconds of a batch for reading rows and for joining them: medians over those that ran by the last plan."""
-        same = [batch for batch in self._batches if batch.epoch == self._batches[-1].epoch]
+        # A copy: whoever explains does not wait for the batch that is noted meanwhile.
+        batches = list(self._batches)
+        same = [batch for batch in batches if batch.epoch == batches[-1].epoch]
         busy = [batch for batch in same if batch.input_rows]
         if not busy:
             return None
