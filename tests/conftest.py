@@ -21,7 +21,8 @@ def spark() -> Iterator[SparkSession]:
     """One local session for all tests of a worker."""
     from dovetail.runtime.spark.local_session import local_spark  # noqa: PLC0415 - unit tests never load Spark
 
-    session = local_spark("dovetail-tests")
+    # Tests run most of Spark's code a few times: compiling it thoroughly takes longer than running it as it is.
+    session = local_spark("dovetail-tests", spark__driver__extraJavaOptions="-XX:TieredStopAtLevel=1")
     yield session
     session.stop()
 
