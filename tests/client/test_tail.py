@@ -24,6 +24,7 @@ STATUS: dict[str, Any] = {
     "in_effect": True,
     "created_batch": 0,
     "complete_from": 0,
+    "complete_from_text": "complete: it answers what batch SQL finds in all rows since the first batch",
     "changed_batch": None,
     "dropped_batch": None,
     "failed_batch": None,

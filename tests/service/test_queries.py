@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 
@@ -30,7 +31,12 @@ def test_a_create_is_accepted_and_then_in_effect_with_its_batch(world, client, j
 
 
 def test_waiting_answers_with_the_batch(world, client, join):
-    threading.Timer(0.2, world.push).start()
+    def push_once_it_is_accepted():
+        while world.session.engine.queries.named("q") is None:
+            time.sleep(0.01)
+        world.push()
+
+    threading.Thread(target=push_once_it_is_accepted, daemon=True).start()
     answer = client.post("/v1/queries?wait=30", json={"sql": join, "name": "q"})
     assert (answer.status_code, answer.json()["created_batch"]) == (201, 0)
 

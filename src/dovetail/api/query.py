@@ -158,7 +158,8 @@ class Query:
 
     def __repr__(self) -> str:
         status = self.status
-        return f"Query({self.name!r}, {status.state}, {status.total_rows} rows)"
+        covers = f", {status.complete_from_text}" if status.complete_from_text else ""
+        return f"Query({self.name!r}, {status.state}, {status.total_rows} rows{covers})"
 
     def _repr_html_(self) -> str:
         status = self.status
@@ -167,7 +168,7 @@ class Query:
             ("error", status.error),
             ("answers", status.total_rows),
             ("created in batch", status.created_batch),
-            ("complete from batch", status.complete_from),
+            ("covers", status.complete_from_text),
             ("dropped in batch", status.dropped_batch),
             ("kept for ever", ", ".join((*status.growing_streams, *status.growing_groups)) or None),
             ("SQL", self.sql),

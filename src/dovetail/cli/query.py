@@ -164,8 +164,8 @@ def print_query(status: QueryStatus) -> None:
         lines.append(f"  its sink fails: {status.sink_error}")
     elif status.delivered_batch is not None:
         lines.append(f"  its sink has all up to batch {status.delivered_batch}")
-    if status.complete_from is not None:
-        lines.append(f"  answers are complete from batch {status.complete_from} on")
+    if status.complete_from_text is not None:
+        lines.append(f"  {status.complete_from_text}")
     if status.backfill is not None:
         done, total = status.backfill.batches_done, status.backfill.batches_total
         why = f": {status.backfill.error}" if status.backfill.error else ""

@@ -141,7 +141,7 @@ class Query:
             ("error of the sink", status.sink_error),
             ("answers", status.total_rows),
             ("created in batch", status.created_batch),
-            ("complete from batch", status.complete_from),
+            ("covers", status.complete_from_text),
             ("dropped in batch", status.dropped_batch),
             ("kept for ever", ", ".join((*status.growing_streams, *status.growing_groups)) or None),
             ("owner", status.owner),

@@ -29,7 +29,8 @@ class BackfillStatus:
 class QueryStatus:
     """As `docs/rest.md` has it: what a session says of a query, and what only a service knows of it.
 
-    `in_effect`: no change of the query waits for a batch.
+    `in_effect`: no change of the query waits for a batch. `complete_from_text` says what `complete_from` means for this
+    kind of query.
 
     `change_column` is the name under which `tail` says whether a row came or went; None when rows only come.
     """
@@ -42,6 +43,7 @@ class QueryStatus:
     in_effect: bool
     created_batch: int | None
     complete_from: int | None
+    complete_from_text: str | None
     changed_batch: int | None
     dropped_batch: int | None
     failed_batch: int | None

@@ -30,6 +30,7 @@ STATE_FIELDS = (
     "in_effect",
     "created_batch",
     "complete_from",
+    "complete_from_text",
     "changed_batch",
     "dropped_batch",
     "failed_batch",

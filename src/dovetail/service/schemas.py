@@ -74,6 +74,7 @@ class QueryStateView(BaseModel):
     in_effect: bool
     created_batch: int | None
     complete_from: int | None
+    complete_from_text: str | None
     changed_batch: int | None
     dropped_batch: int | None
     failed_batch: int | None

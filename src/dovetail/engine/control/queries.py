@@ -130,6 +130,7 @@ class Queries:
                 in_effect=self.is_in_effect(query_id),
                 created_batch=record.created_batch,
                 complete_from=record.answered_from,
+                complete_from_text=self._complete_from_text(record),
                 changed_batch=record.changed_batch,
                 dropped_batch=record.dropped_batch,
                 failed_batch=record.failed_batch,
@@ -166,6 +167,13 @@ class Queries:
             for record in self._registry().records:
                 if record.is_live:
                     self.compiled(record.id)
+
+    def _complete_from_text(self, record: QueryRecord) -> str | None:
+        try:
+            return record.complete_from_text(self.compiled(record.id))
+        except DovetailError:
+            # As below: its streams are not registered again.
+            return None
 
     def _growing(self, query_id: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The streams and groups that the query keeps for ever."""

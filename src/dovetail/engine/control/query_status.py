@@ -9,9 +9,9 @@ from dovetail.engine.backfill.record import BackfillStatus
 
 @dataclass(frozen=True)
 class QueryStatus:
-    """`complete_from` is the first batch all of whose rows the answers cover, what a backfill brought included; batches
-    are None while pending. `in_effect`: no change of the query waits for a batch; `committed_batch` is the newest one
-    of all queries.
+    """`complete_from` is the first batch all of whose rows the answers cover, what a backfill brought included, and
+    `complete_from_text` what that means for this kind of query; batches are None while pending. `in_effect`: no change
+    of the query waits for a batch; `committed_batch` is the newest one of all queries.
     `growing_streams` are the streams whose rows the query keeps for ever, because no time bound lets them go;
     `growing_groups` what it keeps for ever of its groups, because no window lets them go.
     `delivered_batch` is the batch up to which the sink has all answers, None without a sink; `sink_error` what keeps
@@ -28,6 +28,7 @@ class QueryStatus:
     in_effect: bool
     created_batch: int | None
     complete_from: int | None
+    complete_from_text: str | None
     changed_batch: int | None
     dropped_batch: int | None
     failed_batch: int | None

@@ -12,7 +12,9 @@ from typing import Any
 from dovetail.core.errors import QueryError, SessionError, UnknownQuery
 from dovetail.engine.backfill.record import Backfill, BackfillState, BackfillStatus
 from dovetail.engine.control.changelog import Action, Change
+from dovetail.engine.control.complete_from_text import complete_from_text
 from dovetail.engine.control.query_options import QueryOptions
+from dovetail.query.join_query import JoinQuery
 
 DROPPED_REMEMBERED = 1_000
 """The state is written whole with every batch, so it cannot keep every query that ever was."""
@@ -73,8 +75,17 @@ class QueryRecord:
     @property
     def answered_from(self) -> int | None:
         """The first batch all of whose rows the answers cover."""
-        is_whole = self.backfill is not None and self.backfill.state is BackfillState.DONE
-        return 0 if is_whole else self.complete_from
+        return 0 if self._is_backfilled else self.complete_from
+
+    @property
+    def _is_backfilled(self) -> bool:
+        return self.backfill is not None and self.backfill.state is BackfillState.DONE
+
+    def complete_from_text(self, query: JoinQuery) -> str | None:
+        """What `answered_from` means for the query, which is this record's, compiled; None while it is pending."""
+        if self.created_batch is None or self.answered_from is None:
+            return None
+        return complete_from_text(query, self.created_batch, self.answered_from, is_backfilled=self._is_backfilled)
 
     def backfill_status(self, newest_batch: int) -> BackfillStatus | None:
         """How far its backfill is, now that the session is at `newest_batch`; None if it has none, or not yet."""

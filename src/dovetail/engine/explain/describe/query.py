@@ -22,6 +22,7 @@ from dovetail.plan.probe_tree import Leg, ProbeNode
 from dovetail.query.durations import short_duration
 from dovetail.query.expression import Expression
 from dovetail.query.growing_groups import growing_groups
+from dovetail.query.join_query import JoinQuery
 
 NOT_CREATED = "not created"
 
@@ -35,7 +36,7 @@ def describe_preview(engine: Engine, sql: str) -> QueryExplained:
     """Of a query that is not created, as if it were created now."""
     record, planned = engine.plans.previewed(sql)
     look = Look.at_planned(engine, planned, alone_for=(record.id,))
-    return _described(replace(record, created_batch=None), NOT_CREATED, look)
+    return replace(_described(record, NOT_CREATED, look), created_batch=None)
 
 
 def _described(record: QueryRecord, state: str, look: Look) -> QueryExplained:
@@ -52,6 +53,7 @@ def _described(record: QueryRecord, state: str, look: Look) -> QueryExplained:
         error=record.error,
         created_batch=record.created_batch,
         complete_from=record.answered_from,
+        complete_from_text=record.complete_from_text(_compiled(look, record, asked)),
         limits=LimitsExplained(limits.results, limits.pairs),
         growing_groups=() if asked is None else growing_groups(asked.query),
         stores=() if live is None else tuple(_stores(look, live, record.name)),
@@ -64,6 +66,10 @@ def _described(record: QueryRecord, state: str, look: Look) -> QueryExplained:
         groups=describe_groups(look, look.plan.group(joining), called) if record.id in look.joining_by_user else None,
         cost=None if asked is None else describe_query_cost(look, asked),
     )
+
+
+def _compiled(look: Look, record: QueryRecord, asked: LiveQuery | None) -> JoinQuery:
+    return look.engine.queries.compiled(record.id) if asked is None else asked.query
 
 
 def _called(asked: LiveQuery | None, joining: LiveQuery | None) -> dict[str, str]:

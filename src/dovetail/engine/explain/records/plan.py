@@ -53,6 +53,7 @@ class QueryExplained:
     error: str | None
     created_batch: int | None
     complete_from: int | None
+    complete_from_text: str | None
     limits: LimitsExplained
     growing_groups: tuple[str, ...]
     stores: tuple[SharedStore, ...]

@@ -12,22 +12,21 @@ from dovetail.engine.explain.text.stores import groups_tree, intermediate_tree, 
 from dovetail.engine.explain.text.words import lines
 
 _STATES = {
-    "pending": ("is accepted and starts with the next batch", "will be"),
-    "running": ("runs", "are"),
-    "quarantined": ("is stopped (quarantined)", "were"),
-    "dropped": ("is dropped", "were"),
-    "not created": ("is not created", "would be"),
+    "pending": "is accepted and starts with the next batch",
+    "running": "runs",
+    "quarantined": "is stopped (quarantined)",
+    "dropped": "is dropped",
+    "not created": "is not created; if it were",
 }
 
 
 def query_text(query: QueryExplained) -> TextTree:
-    state, are = _STATES.get(query.state, (query.state, "are"))
-    head = f"query {query.query} {state}"
-    since = "" if query.complete_from is None else f"; its answers {are} complete from batch {query.complete_from} on"
+    head = f"query {query.query} {_STATES.get(query.state, query.state)}"
+    since = [TextTree(query.complete_from_text)] if query.complete_from_text else []
     error = [TextTree("why", _text_lines(query.error))] if query.error else []
     sql = _sql(query.sql)
     if query.cost is None:
-        return TextTree(f"{head}{since}", (*error, sql, TextTree("it is not part of the plan")))
+        return TextTree(head, (*since, *error, sql, TextTree("it is not part of the plan")))
     kept = (
         *(store_tree(each.store, each.shared_with) for each in query.stores),
         *map(intermediate_tree, query.intermediates),
@@ -35,8 +34,9 @@ def query_text(query: QueryExplained) -> TextTree:
     )
     growing = [lines("kept for ever, so this grows without bound", query.growing_groups, "groups")]
     return TextTree(
-        f"{head}{since}",
+        head,
         (
+            *since,
             *error,
             sql,
             TextTree(f"how its answers are found{_counted_in(query)}", tuple(map(path_tree, query.paths))),
