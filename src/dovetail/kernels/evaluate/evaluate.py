@@ -21,6 +21,7 @@ from dovetail.kernels.evaluate.kernels import kernel_of
 from dovetail.kernels.evaluate.masks import mask_of
 from dovetail.kernels.evaluate.rows import Kernel, Mask, Rows, as_array
 from dovetail.query.expression import Column, Expression
+from dovetail.query.sql_text import column_name, sql_text
 
 MAX_COMPILED = 20_000
 
@@ -58,4 +59,4 @@ class _named_errors:  # noqa: N801 - a context manager, cheaper than contextlib'
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, EvaluationError) and error.where is None:
-            raise EvaluationError(error.what, where=str(self.expression), hint=error.hint) from None
+            raise EvaluationError(error.what, where=sql_text(self.expression, column_name), hint=error.hint) from None

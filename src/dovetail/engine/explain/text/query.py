@@ -23,7 +23,7 @@ _STATES = {
 def query_text(query: QueryExplained) -> TextTree:
     head = f"query {query.query} {_STATES.get(query.state, query.state)}"
     since = [TextTree(query.complete_from_text)] if query.complete_from_text else []
-    error = [TextTree("why", _text_lines(query.error))] if query.error else []
+    error = [TextTree("why", tuple(TextTree(line.strip()) for line in query.error.splitlines()))] if query.error else []
     sql = _sql(query.sql)
     if query.cost is None:
         return TextTree(head, (*since, *error, sql, TextTree("it is not part of the plan")))
