@@ -84,7 +84,7 @@ def watched(temporary_folder: Path, config_folder: Path) -> Watched:
     demo = start_demo(temporary_folder, config_folder)
     answers = []
     try:
-        create, tail = invited_commands(demo)
+        before, create, tail = invited_commands(demo)
         for command in (create, f"{tail} --limit 5", tail.replace("query tail", "query drop")):
             terminal = subprocess.run(
                 ["/bin/sh", "-c", command],
@@ -100,19 +100,22 @@ def watched(temporary_folder: Path, config_folder: Path) -> Watched:
         # With a query of a visitor the demo would go on.
         os.killpg(demo.pid, signal.SIGKILL)
         raise
-    return Watched(end_of(demo), *answers)
+    return Watched(before + end_of(demo), *answers)
 
 
-def invited_commands(demo: subprocess.Popen[str]) -> tuple[str, str]:
+def invited_commands(demo: subprocess.Popen[str]) -> tuple[str, str, str]:
+    """What the demo printed before, and the commands that it invites to."""
     assert demo.stdout is not None
+    before = ""
     while "in a second terminal" not in (line := demo.stdout.readline()):
         assert line, "the demo ended too early"
+        before += line
     text = ""
     while "query tail" not in text:
         text += demo.stdout.readline()
     create, tail = text.split(" query tail ")
     *create_lines, command = create.splitlines()
-    return "\n".join(create_lines).strip(), f"{command.strip()} query tail {tail.strip()}"
+    return before, "\n".join(create_lines).strip(), f"{command.strip()} query tail {tail.strip()}"
 
 
 @pytest.fixture(scope="module")
@@ -160,7 +163,10 @@ def test_first_answers_are_shown_and_what_sharing_saves(output: str) -> None:
 
 @pytest.mark.spark
 def test_the_demo_says_what_it_does_from_its_first_line_on(output: str) -> None:
-    """`invited_commands` has read the lines before the invitation."""
+    first, second, *_ = output.splitlines()
+    assert first.startswith("Dovetail: three join queries")
+    assert "Starting Spark" in second
+    assert output.index("Waiting for the first rows") < output.index("has its first answers")
     assert "Ending Spark" in output
     assert output.splitlines()[-1].endswith("Done: nothing was left on disk")
     assert "Traceback" not in output
