@@ -117,7 +117,7 @@ def _headlines(figures: TopFigures) -> list[RenderableType]:
     progress = figures.progress or {}
     first = Text.assemble(
         ("dovetail ", "bold"),
-        f"{figures.url}   batch {progress['batchId']:,}   {len(progress['queries']):,} queries   "
+        f"{figures.url}   batch {progress['batchId']:,}   {_queries_text(len(progress['queries']))}   "
         f"{_rate(progress['inputRowsPerSecond'])} rows/s   {progress['batchDuration']:,.0f} ms a batch ",
         (sparkline(figures.batch_ms, HISTORY), "blue"),
     )
@@ -137,7 +137,7 @@ def _sharing(plan: Mapping[str, Any] | None) -> list[str]:
     if plan is None:
         return ["no plan yet"]
     count, work = len(plan["queries"]), plan["cost"]["measured"]
-    queries = f"{count:,} {'query' if count == 1 else 'queries'}"
+    queries = _queries_text(count)
     if work is None:
         return [f"{queries} in one plan: what sharing saves is known once a batch has run by it"]
     taken = f"{work['total_ms']:,.0f} ms of work a batch"
@@ -149,6 +149,10 @@ def _sharing(plan: Mapping[str, Any] | None) -> list[str]:
         f"sharing {saved}: {queries} in one plan, {taken}; one by one {work['alone_ms']:,.0f} ms",
         f"{work['rows_read']:,} rows a batch are read once; one by one {work['rows_read_alone']:,} would be",
     ]
+
+
+def _queries_text(count: int) -> str:
+    return f"{count:,} {'query' if count == 1 else 'queries'}"
 
 
 def _table(*headers: str) -> Table:

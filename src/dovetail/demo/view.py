@@ -102,7 +102,7 @@ def _streams_line(figures: Figures) -> Text:
 
 
 def _queries(figures: Figures, visitors: Sequence[str]) -> Table:
-    table = _table("\nQueries", "", "", "", "", "results/s", "", "results", wide=1)
+    table = _table("\nQueries", "", "", "", "", "answers/s", "", "answers", wide=1)
     shown = [(query.name, query.about, query.join) for query in QUERIES]
     for name, about, join in (*shown, *((name, "asked from outside", "") for name in visitors)):
         series, state = figures.by_query[name], figures.state_by_query[name]
