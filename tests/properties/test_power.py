@@ -1,20 +1,41 @@
-"""Random cases find planted bugs: what they do not find, they do not guard."""
+"""Random scenarios find bugs that are planted where rows are kept, routed, placed and decided."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import pytest
 
 from dovetail.engine.state import EngineState
 from dovetail.kernels.match import hash_keys
+from dovetail.kernels.match.hash_keys import KeyCodes
+from dovetail.optimizer.passes import derive_stores
+from dovetail.plan.lone_rows import LoneRows
+from dovetail.plan.placement import Placement, even_placement
+from dovetail.plan.probe_tree import ProbeStep
+from dovetail.plan.routing import Routing
 from dovetail.plan.store_plan import Retention
 from dovetail.query.stream import Stream
+from dovetail.runtime.batch_task import BatchTask
+from dovetail.runtime.local import run_local
+from dovetail.runtime.message import Message
+from dovetail.runtime.probe import partial, probe_operator, route_entries
+from dovetail.runtime.probe.lone_row_operator import ALL_ENTRIES, LoneRowOperator
+from dovetail.runtime.probe.partial import Partial
+from dovetail.runtime.probe.route_entries import Deal, Route
+from dovetail.runtime.source.key_codes import ColumnOf
 from dovetail.store.bucket_file import BucketMeta
-from tests.support.asserts import failure_of
-from tests.support.generators.cases import DEFAULT_LIMITS, GROUPS, LONE_WINDOWS, CaseLimits, random_case
+from tests.support.planted_bugs import Bug, found_at
 
-CASES = 200
+OUTER = ("outer joins", "long outer joins")
+CHAINED = ("chains", "plain chains", "theta chains")
+
+
+def always(wrong: Any) -> Callable[[Any], Any]:
+    return lambda _right: wrong
 
 
 def is_dead_a_second_early(self: Retention, max_time_us: int | None, watermarks: dict[str, int]) -> bool:
@@ -27,22 +48,79 @@ def watermarks_without_lateness(self: EngineState, streams: Mapping[str, Stream]
     return {name: time for name, time in self.max_time_us_by_stream.items() if name in streams}
 
 
-def no_key_is_null(_columns: object) -> None:
-    return None
+def without_placing(right: Callable[[ProbeStep, str], Any]) -> Callable[[ProbeStep, str], Any]:
+    return lambda step, member: replace(right(step, member), placing=None)
 
 
-@pytest.mark.parametrize(
-    ("owner", "name", "bug", "limits"),
-    [
-        (Retention, "is_dead", is_dead_a_second_early, LONE_WINDOWS),
-        (EngineState, "watermark_us_by_stream", watermarks_without_lateness, DEFAULT_LIMITS),
-        (hash_keys, "_valid_mask", no_key_is_null, DEFAULT_LIMITS),
-        (BucketMeta, "home_rows", property(lambda meta: meta.rows), GROUPS),
-    ],
-    ids=["rows expire too early", "lateness is forgotten", "NULL equals NULL", "copies are at home"],
-)
-def test_a_planted_bug_is_found(
-    monkeypatch: pytest.MonkeyPatch, owner: object, name: str, bug: object, limits: CaseLimits
-) -> None:
-    monkeypatch.setattr(owner, name, bug)
-    assert "CaseFailed" in (failure_of(random_case(seed, limits)) for seed in range(CASES))
+def by_the_whole_key(right: Callable[..., KeyCodes]) -> Callable[..., KeyCodes]:
+    def codes(step: ProbeStep, column_of: ColumnOf, length: int, timezone: str) -> KeyCodes:
+        return right(replace(step, index=replace(step.index, placing=None)), column_of, length, timezone)
+
+    return codes
+
+
+def by_an_even_placement(right: Callable[..., Iterator[Message]]) -> Callable[..., Iterator[Message]]:
+    def sent(rows: Partial, routing: Routing, placement: Placement) -> Iterator[Message]:
+        return right(rows, routing, even_placement(placement.group_count, placement.partition_count))
+
+    return sent
+
+
+class Turned(Route):
+    """The last partition has an older placement."""
+
+    def __init__(self, routing: Routing, placement: Placement, partition: int) -> None:
+        if partition == placement.partition_count - 1:
+            owners = placement.partition_by_group
+            placement = replace(placement, partition_by_group=(*owners[1:], owners[0]))
+        super().__init__(routing, placement, partition)
+
+
+def only_where_units_were_first(right: Callable[..., Iterator[Message]]) -> Callable[..., Iterator[Message]]:
+    first_count: dict[str, int] = {}
+
+    def run_known(task: BatchTask, partition: int, hop: int, received: Iterable[Message]) -> Iterator[Message]:
+        known = first_count.setdefault(task.root, task.plan.placement.partition_count)
+        return right(task, partition, hop, received) if partition < known else iter(())
+
+    return run_known
+
+
+def decided_a_second_early(self: LoneRows, watermarks: dict[str, int]) -> int | None:
+    watermark_us = watermarks.get(self.partner_stream)
+    return None if watermark_us is None else watermark_us - self.upper_us + 10**6
+
+
+BUGS = [
+    Bug("rows expire too early", Retention, "is_dead", always(is_dead_a_second_early), ("lone windows",)),
+    Bug("lateness is forgotten", EngineState, "watermark_us_by_stream", always(watermarks_without_lateness)),
+    Bug("NULL equals NULL", hash_keys, "_valid_mask", always(lambda _columns: None)),
+    Bug("copies are at home", BucketMeta, "home_rows", always(property(lambda meta: meta.rows)), ("groups",)),
+    Bug("positions are dealt twice", Deal, "first", always(lambda _deal, lower, _offset: lower)),
+    Bug(
+        "split rows go to one partition",
+        route_entries,
+        "_dealt",
+        always(lambda refs, count: np.full(len(refs[0]), count)),
+        CHAINED,
+    ),
+    Bug("new rows forget their placing key", ProbeStep, "probing_index", without_placing),
+    Bug("partial results forget their placing key", probe_operator, "probing_codes", by_the_whole_key, CHAINED),
+    Bug("partial results go by another placement", partial, "send_partial", by_an_even_placement, CHAINED),
+    Bug("partitions disagree on a placement", probe_operator, "Route", always(Turned)),
+    Bug("a unit that joins does nothing", run_local, "run_hop", only_where_units_were_first),
+    Bug("rows are decided too early", LoneRows, "decided_until", always(decided_a_second_early), OUTER),
+    Bug("partners go too early", derive_stores, "_asked_again", always(lambda _live, _relation: ()), OUTER),
+    Bug(
+        "semi joins forget earlier partners",
+        LoneRowOperator,
+        "_asking_again",
+        always(lambda self, tree, _refs: self._asking(tree, (), ALL_ENTRIES)[0]),
+        OUTER,
+    ),
+]
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=str)
+def test_a_planted_bug_is_found(bug: Bug) -> None:
+    assert found_at(bug) is not None

@@ -4,25 +4,17 @@ from __future__ import annotations
 
 import os
 import tempfile
-import time
-from collections.abc import Callable, Iterable
+from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from dovetail.testing.local_session import LocalSession
-from tests.support.cases import (
-    EngineCase,
-    QueryCase,
-    case_from_json,
-    case_to_json,
-    keep_rows_in_time,
-    smaller_cases,
-)
+from tests.support.cases import EngineCase, KeptRows, QueryCase, keep_rows_in_time
 from tests.support.generators.plans import random_decisions, random_fills
-from tests.support.oracles.answers import Answers, CaseOracle, answers_of_table
+from tests.support.oracles.answers import Answers, answers_of_table
+from tests.support.oracles.case_oracle import CaseOracle
 
-SHRINK_SECONDS = 60.0
 MEMORY_DIR = "/dev/shm"  # noqa: S108  # each case makes its own private folder in it
 
 
@@ -38,6 +30,8 @@ class QueryRun:
     complete_from: int
     error: str | None
     failed_batch: int | None = None
+    by_batch: dict[int, Answers] | None = None
+    """Of a join whose answers wait for watermarks: what each batch answered."""
 
 
 @dataclass(frozen=True)
@@ -132,8 +126,9 @@ def check_case(case: EngineCase, **options: Any) -> CaseRun:
     return run
 
 
-def check_run(case: EngineCase, run: CaseRun) -> None:
-    kept = keep_rows_in_time(case)
+def check_run(case: EngineCase, run: CaseRun, kept: KeptRows | None = None) -> None:
+    """`kept`: the rows in time, where that is not for lateness alone to say."""
+    kept = kept or keep_rows_in_time(case)
     oracle = CaseOracle(case, kept)
     for query in case.queries:
         if query.created_at < len(case.batches):
@@ -158,7 +153,13 @@ def _check_query(oracle: CaseOracle, query: QueryCase, run: QueryRun, case: Engi
         f"{query.name}: {query.sql}\n  in batches [{query.created_at}, {query.dropped_at or 'end'}),"
         f" complete from {run.complete_from}"
     )
-    assert_same_answers(run.answers, oracle.expected(query, run.complete_from), about)
+    if run.by_batch is None:
+        assert_same_answers(run.answers, oracle.expected(query, run.complete_from), about)
+        return
+    expected = oracle.expected_by_batch(query, run.complete_from)
+    for batch in range(len(case.batches)):
+        batch_answers = run.by_batch.get(batch, Counter())
+        assert_same_answers(batch_answers, expected.get(batch, Counter()), f"batch {batch} of {about}")
 
 
 def batch_that_passes(oracle: CaseOracle, query: QueryCase, complete_from: int, case: EngineCase) -> int | None:
@@ -174,53 +175,3 @@ def batch_that_passes(oracle: CaseOracle, query: QueryCase, complete_from: int, 
             return batch
         before = answers.total()
     return None
-
-
-def shrink_case(case: EngineCase, fails: Callable[[EngineCase], bool], seconds: float = SHRINK_SECONDS) -> EngineCase:
-    """The smallest case found that still fails, by leaving things out as long as it does."""
-    deadline = time.monotonic() + seconds
-    has_shrunk = True
-    while has_shrunk and time.monotonic() < deadline:
-        has_shrunk = False
-        for smaller in smaller_cases(case):
-            if time.monotonic() > deadline:
-                break
-            if fails(smaller):
-                case, has_shrunk = smaller, True
-                break
-    return case
-
-
-def failure_of(case: EngineCase) -> str | None:
-    """What kind of failure the case is; None when it holds."""
-    try:
-        check_case(case)
-    except Exception as error:  # noqa: BLE001  # an engine that breaks in any way has failed the case
-        return type(error).__name__
-    return None
-
-
-def check_seeds(seeds: Iterable[int], make: Callable[[int], EngineCase], keep_dir: Path | None = None) -> list[CaseRun]:
-    """Check the case of each seed; a failure names its seed and leaves its smallest form in `keep_dir`."""
-    runs = []
-    for seed in seeds:
-        case = make(seed)
-        try:
-            runs.append(check_case(case))
-        except Exception as error:
-            place = "" if keep_dir is None else f"; kept as {keep_case(case, keep_dir, f'seed_{seed}')}"
-            raise CaseFailed(f"seed {seed} fails{place}: {type(error).__name__}: {error}") from error
-    return runs
-
-
-def keep_case(case: EngineCase, keep_dir: Path, name: str) -> Path:
-    """Write the smallest failing form of the case where `tests/properties` finds it again."""
-    path = keep_dir / f"{name}.json"
-    failure = failure_of(case)
-    smallest = shrink_case(case, lambda smaller: failure_of(smaller) == failure)
-    path.write_text(case_to_json(smallest), encoding="utf-8")
-    return path
-
-
-def kept_cases(keep_dir: Path) -> dict[str, EngineCase]:
-    return {path.stem: case_from_json(path.read_text(encoding="utf-8")) for path in sorted(keep_dir.glob("*.json"))}

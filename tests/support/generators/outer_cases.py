@@ -1,32 +1,23 @@
-"""Random cases with outer, semi and anti joins, and the checks they are held to.
+"""Random cases with outer, semi and anti joins.
 
-Every batch is held to the oracle that knows the watermarks. A last batch that moves all of them far ahead decides all
-other rows: then the answers are those of DuckDB over them, whatever our front end thinks a query means.
+Every batch is held to the oracle that knows the watermarks, as in every scenario. A last batch that moves all of them
+far ahead decides all other rows: then the answers are those of DuckDB over them, whatever our front end thinks a query
+means.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections import Counter, defaultdict
-from collections.abc import Iterable
 from dataclasses import replace
 from random import Random
-from typing import Any
 
-from dovetail.frontend.compile_sql import compile_sql
-from dovetail.query.join_kind import JoinKind
-from dovetail.query.join_query import JoinQuery
-from dovetail.runtime.result_batch import answers_table
-from dovetail.store.layout import result_batch
-from dovetail.store.manifest import ResultFile
 from dovetail.testing.local_session import LocalSession
-from tests.support.asserts import CaseFailed, assert_same_answers, change_queries, open_session, scratch_dir
-from tests.support.cases import COPIES, EngineCase, QueryCase, Row, StreamCase, keep_rows_in_time, moment_of
+from tests.support.asserts import assert_same_answers, change_queries, open_session, scratch_dir
+from tests.support.cases import COPIES, EngineCase, Row, StreamCase, moment_of
 from tests.support.generators.cases import START_US, CaseLimits, make_batches, make_streams
 from tests.support.generators.outer_queries import OuterQueryMaker
 from tests.support.generators.queries import SECOND, QueryLimits, QueryMaker
-from tests.support.oracles.answers import Answers, DuckDbOracle, answers_of_table
-from tests.support.oracles.outer import OuterOracle
+from tests.support.oracles.answers import DuckDbOracle, answers_of_table
 
 OUTER_LIMITS = CaseLimits(
     max_streams=3, max_batches=7, max_rows=7, max_queries=5, queries=QueryLimits(max_relations=2, full_history=False)
@@ -88,58 +79,12 @@ def _far_row(stream: StreamCase, place: int) -> Row:
     return tuple(time if name == stream.event_time else None for name, _ in stream.columns)
 
 
-def check_every_batch(case: EngineCase, **options: Any) -> int:
-    """Raise CaseFailed unless every batch answers exactly what it must; how many lone or matched rows there were."""
-    kept = keep_rows_in_time(case)
-    oracle, duckdb = OuterOracle(case, kept), DuckDbOracle(case, kept)
-    told = 0
-    with tempfile.TemporaryDirectory(prefix="dovetail-case-", dir=scratch_dir()) as folder:
-        session = run_outer_case(case, folder, **options)
-        try:
-            for query in case.queries:
-                told += _check_query(session, case, query, oracle, duckdb)
-        finally:
-            session.close()
-    return told
-
-
-def run_outer_case(case: EngineCase, folder: str, **options: Any) -> LocalSession:
-    session = open_session(case, folder, **options)
+def _run(case: EngineCase, folder: str) -> LocalSession:
+    session = open_session(case, folder)
     for batch in range(len(case.batches)):
         change_queries(session, case, batch, {})
         session.push(case.tables(batch), splits=case.splits)
     return session
-
-
-def _check_query(
-    session: LocalSession, case: EngineCase, query: QueryCase, oracle: OuterOracle, duckdb: DuckDbOracle
-) -> int:
-    record = next(record for record in session.engine.queries.records() if record.name == query.name)
-    if record.error is not None or record.complete_from is None:
-        raise CaseFailed(f"{query.name} failed: {record.error}\n  {query.sql}")
-    bound = session.engine.queries.compiled(record.id)
-    actual = answers_by_batch(session, bound, session.engine.answers.results(record.id))
-    about = f"{query.name}: {query.sql}\n  from {query.created_at}, complete from {record.complete_from}"
-    if bound.kind is JoinKind.INNER:
-        assert_same_answers(_all(actual.values()), duckdb.expected(query, record.complete_from), about)
-        return 0
-    expected = oracle.expected(bound, record.complete_from)
-    until = len(case.batches) if query.dropped_at is None else query.dropped_at
-    for batch in range(len(case.batches)):
-        wanted = expected.get(batch, Counter()) if query.created_at <= batch < until else Counter()
-        assert_same_answers(actual.get(batch, Counter()), wanted, f"batch {batch} of {about}")
-    return _all(actual.values()).total()
-
-
-def expected_answers(case: EngineCase, query: QueryCase, complete_from: int) -> Answers:
-    """All answers of a query, whatever the batches."""
-    kept = keep_rows_in_time(case)
-    bound = compile_sql(query.sql, {stream.name: stream.stream for stream in case.streams})
-    if bound.kind is JoinKind.INNER:
-        return DuckDbOracle(case, kept).expected(query, complete_from)
-    until = len(case.batches) if query.dropped_at is None else query.dropped_at
-    by_batch = OuterOracle(case, kept).expected(bound, complete_from)
-    return _all(answers for batch, answers in by_batch.items() if query.created_at <= batch < until)
 
 
 def check_flushed(case: EngineCase) -> None:
@@ -147,7 +92,7 @@ def check_flushed(case: EngineCase) -> None:
     ordinary = replace(case, batches=case.batches[:-1])
     last = replace(case, batches=({}, case.batches[-1]))
     with tempfile.TemporaryDirectory(prefix="dovetail-case-", dir=scratch_dir()) as folder:
-        session = run_outer_case(case, folder)
+        session = _run(case, folder)
         try:
             for query in case.queries:
                 actual = answers_of_table(session.results(query.name))
@@ -157,21 +102,3 @@ def check_flushed(case: EngineCase) -> None:
                 assert_same_answers(actual - (extra & of_last), expected, f"{query.name}: {query.sql}")
         finally:
             session.close()
-
-
-def answers_by_batch(session: LocalSession, query: JoinQuery, files: Iterable[ResultFile]) -> dict[int, Answers]:
-    files_by_batch: dict[int, list[ResultFile]] = defaultdict(list)
-    for file in files:
-        files_by_batch[result_batch(file.path)].append(file)
-    timezone = session.engine.options.timezone
-    return {
-        batch: answers_of_table(answers_table(session.engine.root, query.output, tuple(own), timezone))
-        for batch, own in files_by_batch.items()
-    }
-
-
-def _all(answers: Iterable[Answers]) -> Answers:
-    whole: Answers = Counter()
-    for each in answers:
-        whole += each
-    return whole

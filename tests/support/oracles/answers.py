@@ -31,7 +31,6 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from dovetail.frontend.compile_sql import compile_sql
 from dovetail.query.closing import closed_until
 from dovetail.query.join_query import JoinQuery
 from tests.support.cases import (
@@ -86,22 +85,6 @@ def _normal(value: Any) -> Any:
 
 ARRIVAL = "arrival batch"
 """Name of the extra column that holds the batch in which a row came."""
-
-
-class CaseOracle:
-    """What a run of one case must answer: rows by DuckDB, groups by nested loops."""
-
-    def __init__(self, case: EngineCase, kept: KeptRows | None = None) -> None:
-        kept = kept or keep_rows_in_time(case)
-        self._rows = DuckDbOracle(case, kept)
-        self._groups = NestedLoopOracle(case, kept)
-        self._streams = {stream.name: stream.stream for stream in case.streams}
-
-    def expected(self, query: QueryCase, complete_from: int) -> Answers:
-        bound = compile_sql(query.sql, self._streams)
-        if bound.aggregation is None:
-            return self._rows.expected(query, complete_from)
-        return self._groups.expected(query, bound, complete_from)
 
 
 class DuckDbOracle:

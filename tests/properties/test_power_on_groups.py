@@ -1,0 +1,58 @@
+"""Random scenarios find bugs that are planted where aggregates are had without their joined rows (D4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dovetail.kernels.fold.fold_runs import Runs
+from dovetail.runtime.factorized import foldable_rows, walk
+from dovetail.runtime.factorized.walk import Walk, WalkedRows
+from tests.support.planted_bugs import Bug, found_at
+
+KINDS = ("groups",)
+
+
+def sums_one_entry_late(right: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda prefix, runs: right(prefix, Runs(np.minimum(runs.begins + 1, runs.ends), runs.ends))
+
+
+def runs_one_entry_short(right: Callable[..., Runs]) -> Callable[..., Runs]:
+    def found(*args: Any) -> Runs:
+        runs = right(*args)
+        return Runs(runs.begins, np.maximum(runs.ends - 1, runs.begins))
+
+    return found
+
+
+def bounds_a_second_wider(right: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda times, lower, upper: right(times, lower - 1_000_000, upper + 1_000_000)
+
+
+BUGS = [
+    Bug("a prefix is off by one", foldable_rows, "sums_of_runs", sums_one_entry_late, KINDS),
+    Bug("a run is too short", foldable_rows, "find_runs", runs_one_entry_short, KINDS),
+    Bug("bounds are wider", walk, "accepted_times", bounds_a_second_wider, KINDS),
+    Bug(
+        "weights are 1",
+        WalkedRows,
+        "weights",
+        lambda _right: property(lambda self: np.ones(len(self), np.int64)),
+        KINDS,
+    ),
+    Bug(
+        "nothing is folded",
+        Walk,
+        "arguments",
+        lambda _right: property(lambda self: {each.name: each.expression for each in self.emit.output[:0]}),
+        KINDS,
+    ),
+]
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=str)
+def test_a_planted_bug_is_found(bug: Bug) -> None:
+    assert found_at(bug) is not None

@@ -1,0 +1,130 @@
+"""`make test` and `make test-all`: runs the suites side by side and says in the end what ran.
+
+    python -m tools.run_tests [--all] [pytest arguments]
+
+Spark has a process of its own beside the workers of all other tests: with a JVM in each of two workers, both were seen
+to wait for ever in a foreachBatch callback. What a suite printed is in build/tests; of one that fails it is shown.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+LOGS = ROOT / "build" / "tests"
+TELL_EVERY_S = 20.0
+OUTCOMES = ("passed", "failed", "errors", "skipped")
+_COUNT = re.compile(r"(\d+) (passed|failed|errors?|skipped)\b")
+_PERCENT = re.compile(r"\[\s*(\d+)%\]")
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Tests by their marks, in so many workers; 0: in one process."""
+
+    name: str
+    marks: str
+    workers: int
+
+    @property
+    def log(self) -> Path:
+        return LOGS / f"{self.name}.log"
+
+    def command(self, arguments: Sequence[str]) -> list[str]:
+        return [sys.executable, "-m", "pytest", "-n", str(self.workers), "-m", self.marks, *arguments]
+
+
+FAST = ((Suite("units", "not slow and not spark", 2),), (Suite("spark", "not slow and spark", 0),))
+ALL = ((Suite("units", "not spark", 2),), (Suite("spark", "spark and not kafka", 0), Suite("kafka", "kafka", 0)))
+"""Suites that run beside each other, and of each those that run one after the other."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    suite: Suite
+    status: int
+    seconds: float
+    counts: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def is_good(self) -> bool:
+        return self.status == 0
+
+    def __str__(self) -> str:
+        counted = "  ".join(f"{self.counts.get(each, 0):>5} {each}" for each in OUTCOMES)
+        said = "ok" if self.is_good else f"FAILED ({self.status})"
+        return f"{self.suite.name:8}{counted}  {self.seconds / 60:5.1f} min  {said}"
+
+
+def counts_of(text: str) -> dict[str, int]:
+    """What pytest's last line says.
+
+    >>> counts_of("= 1 failed, 20 passed, 3 skipped, 1 error in 3.21s =")
+    {'failed': 1, 'passed': 20, 'skipped': 3, 'errors': 1}
+    """
+    last = next((line for line in reversed(text.splitlines()) if " in " in line and _COUNT.search(line)), "")
+    return {name.replace("error", "errors").replace("ss", "s"): int(count) for count, name in _COUNT.findall(last)}
+
+
+def run(suite: Suite, arguments: Sequence[str]) -> Outcome:
+    LOGS.mkdir(parents=True, exist_ok=True)
+    began = time.monotonic()
+    with suite.log.open("w", encoding="utf-8") as log:
+        done = subprocess.run(suite.command(arguments), cwd=ROOT, stdout=log, stderr=subprocess.STDOUT, check=False)  # noqa: S603
+    counts = counts_of(suite.log.read_text(encoding="utf-8", errors="replace"))
+    return Outcome(suite, done.returncode, time.monotonic() - began, counts)
+
+
+def run_side_by_side(lanes: Iterable[Sequence[Suite]], arguments: Sequence[str]) -> list[Outcome]:
+    outcomes: list[Outcome] = []
+
+    def run_lane(suites: Sequence[Suite]) -> None:
+        for suite in suites:
+            outcomes.append(run(suite, arguments))
+            print(outcomes[-1], flush=True)
+
+    lanes = list(lanes)
+    threads = [threading.Thread(target=run_lane, args=(suites,)) for suites in lanes]
+    for thread in threads:
+        thread.start()
+    began = told = time.monotonic()
+    while any(thread.is_alive() for thread in threads):
+        time.sleep(0.2)
+        if time.monotonic() - told >= TELL_EVERY_S:
+            told = time.monotonic()
+            running = [suite for suites in lanes for suite in suites if suite not in {each.suite for each in outcomes}]
+            print(f"{(told - began) / 60:5.1f} min  {'  '.join(map(_progress, running))}", flush=True)
+    order = [suite for suites in lanes for suite in suites]
+    return sorted(outcomes, key=lambda each: order.index(each.suite))
+
+
+def _progress(suite: Suite) -> str:
+    text = suite.log.read_text(encoding="utf-8", errors="replace") if suite.log.exists() else ""
+    percents = _PERCENT.findall(text)
+    return f"{suite.name} {percents[-1]}%" if percents else f"{suite.name} begins"
+
+
+def main(given: Sequence[str]) -> int:
+    arguments = [each for each in given if each != "--all"]
+    for log in LOGS.glob("*.log"):
+        log.unlink()
+    outcomes = run_side_by_side(ALL if "--all" in given else FAST, arguments)
+    for outcome in outcomes:
+        if not outcome.is_good:
+            print(f"\n{'=' * 30} {outcome.suite.name} {'=' * 30}")
+            print(outcome.suite.log.read_text(encoding="utf-8", errors="replace"))
+    print()
+    for outcome in outcomes:
+        print(outcome)
+    return int(not all(outcome.is_good for outcome in outcomes))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
