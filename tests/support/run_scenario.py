@@ -28,7 +28,6 @@ from tests.support.oracles.case_oracle import CaseOracle
 from tests.support.restless import any_placement_is_better, colliding_codes, random_loads
 from tests.support.scenario import IDLE_TIMEOUT_S, Scenario
 
-
 AfterBatch = Callable[[LocalSession], None]
 
 
