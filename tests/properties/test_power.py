@@ -30,6 +30,7 @@ from dovetail.runtime.source.key_codes import ColumnOf
 from dovetail.store.bucket_file import BucketMeta
 from tests.support.planted_bugs import Bug, found_at
 
+EDGES = ("edges of time",)
 OUTER = ("outer joins", "long outer joins")
 CHAINED = ("chains", "plain chains", "theta chains")
 
@@ -92,10 +93,16 @@ def decided_a_second_early(self: LoneRows, watermarks: dict[str, int]) -> int | 
 
 
 BUGS = [
-    Bug("rows expire too early", Retention, "is_dead", always(is_dead_a_second_early), ("lone windows",)),
+    Bug("rows expire too early", Retention, "is_dead", always(is_dead_a_second_early), EDGES),
     Bug("lateness is forgotten", EngineState, "watermark_us_by_stream", always(watermarks_without_lateness)),
     Bug("NULL equals NULL", hash_keys, "_valid_mask", always(lambda _columns: None)),
-    Bug("copies are at home", BucketMeta, "home_rows", always(property(lambda meta: meta.rows)), ("groups",)),
+    Bug(
+        "copies are at home",
+        BucketMeta,
+        "home_rows",
+        always(property(lambda meta: meta.rows)),
+        ("groups", "outer joins"),
+    ),
     Bug("positions are dealt twice", Deal, "first", always(lambda _deal, lower, _offset: lower)),
     Bug(
         "split rows go to one partition",

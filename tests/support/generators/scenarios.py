@@ -28,6 +28,7 @@ from tests.support.generators.cases import (
     random_case,
 )
 from tests.support.generators.chain_cases import random_chain_case
+from tests.support.generators.edge_cases import random_edge_case
 from tests.support.generators.outer_cases import LONG_OUTER_RUNS, random_outer_case
 from tests.support.scenario import IDLE_TIMEOUT_S, Scenario
 
@@ -44,6 +45,7 @@ MAKERS: Mapping[str, tuple[str, Callable[[int], EngineCase]]] = {
     "everything": (ROWS, _of(DEFAULT_LIMITS)),
     "long runs": (ROWS, _of(LONG_RUNS)),
     "lone windows": (ROWS, _of(LONE_WINDOWS)),
+    "edges of time": (ROWS, random_edge_case),
     "late siblings": (ROWS, _of(LATE_SIBLINGS)),
     "chains": (ROWS, _of(CHAINS)),
     "plain chains": (ROWS, random_chain_case),
@@ -60,7 +62,8 @@ MAKERS: Mapping[str, tuple[str, Callable[[int], EngineCase]]] = {
 SHARES = {
     "everything": 5,
     "long runs": 1,
-    "lone windows": 2,
+    "lone windows": 1,
+    "edges of time": 2,
     "late siblings": 2,
     "chains": 2,
     "plain chains": 2,
