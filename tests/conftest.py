@@ -11,8 +11,10 @@ from hypothesis import settings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Time limits per example fail on a busy machine and find no bugs.
-settings.register_profile("dovetail", deadline=None, print_blob=True)
+# Time limits per example fail on a busy machine and find no bugs. Examples are others with every run.
+settings.register_profile("dovetail", deadline=None, print_blob=True, max_examples=50)
+# `make test-all` takes this one.
+settings.register_profile("many", settings.get_profile("dovetail"), max_examples=200)
 settings.load_profile("dovetail")
 
 

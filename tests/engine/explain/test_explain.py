@@ -339,7 +339,7 @@ def numbers_of(record: Any) -> Iterator[float]:
         yield record
 
 
-@pytest.mark.parametrize(("seed", "limits"), [(s, limits) for s in range(8) for limits in (CHAINS, DEFAULT_LIMITS)])
+@pytest.mark.parametrize(("seed", "limits"), [(s, limits) for s in range(3) for limits in (CHAINS, DEFAULT_LIMITS)])
 def test_whatever_runs_can_be_explained(seed: int, limits: CaseLimits, tmp_path: Path) -> None:
     case = random_case(seed, limits)
     session = open_session(case, tmp_path)
