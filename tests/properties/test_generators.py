@@ -8,7 +8,7 @@ from tests.support.cases import case_from_json, case_to_json, keep_rows_in_time
 from tests.support.generators.cases import CaseLimits, nothing_late, random_case, split_again
 from tests.support.oracles.answers import DuckDbOracle
 
-CASES = [random_case(seed) for seed in range(150)]
+CASES = [random_case(seed) for seed in range(80)]
 QUERIES = [query for case in CASES for query in case.queries]
 
 
@@ -31,9 +31,9 @@ def test_a_fair_share_of_queries_has_answers() -> None:
 def test_every_form_of_time_is_made() -> None:
     texts = [query.sql for query in QUERIES]
     for mark in ("WITHIN", "BETWEEN", "window(", "INTERVAL", "milliseconds', '"):
-        assert sum(mark in text for text in texts) > 10, mark
+        assert sum(mark in text for text in texts) > 5, mark
     whole = [text for text in texts if text.rsplit("WITHIN", 1)[-1].count(" ") == 2 and "WITHIN" in text]
-    assert len(whole) > 10
+    assert len(whole) > 5
 
 
 def test_queries_join_two_to_five_relations() -> None:
@@ -45,18 +45,18 @@ def test_rows_come_late_and_in_time() -> None:
     kept = [keep_rows_in_time(case) for case in CASES]
     late = sum(count for k in kept for counts in k.late_counts.values() for count in counts)
     in_time = sum(len(rows) for k in kept for batches in k.rows.values() for rows in batches)
-    assert late > 100
+    assert late > 50
     assert in_time > 10 * late
 
 
 def test_queries_come_and_go_in_mid_run() -> None:
-    assert sum(query.created_at > 0 for query in QUERIES) > 30
-    assert sum(query.dropped_at is not None for query in QUERIES) > 30
+    assert sum(query.created_at > 0 for query in QUERIES) > 20
+    assert sum(query.dropped_at is not None for query in QUERIES) > 20
 
 
 def test_another_split_holds_the_same_rows_and_none_is_late() -> None:
     rng = Random(1)
-    for case in CASES[:40]:
+    for case in CASES[:20]:
         again = split_again(rng, case)
         kept, kept_again = keep_rows_in_time(nothing_late(case)), keep_rows_in_time(again)
         for stream in case.streams:

@@ -62,7 +62,7 @@ def random_groups(seed: int) -> EngineCase:
     return flushed(EngineCase(streams, batches, queries, partitions=partitions, splits=splits, copies=copies))
 
 
-@pytest.mark.parametrize("seed", seeds_of(0, 1, 0.02))
+@pytest.mark.parametrize("seed", seeds_of(0, 1, 0.01))
 def test_groups_count_lone_and_matched_rows_like_batch_sql(tmp_path: Path, seed: int) -> None:
     case = random_groups(seed)
     session = open_session(case, tmp_path)

@@ -11,7 +11,7 @@ from tests.support.keep_failures import seeds_of
 from tests.support.oracles.answers import DuckDbOracle, NestedLoopOracle
 
 CHUNKS = 2
-SHARE = 0.1
+SHARE = 0.05
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))

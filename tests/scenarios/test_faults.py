@@ -32,7 +32,7 @@ def lively_case(seed: int) -> EngineCase:
 
 
 @pytest.mark.parametrize("step", CRASH_STEPS)
-@pytest.mark.parametrize("seed", [0, 1000])
+@pytest.mark.parametrize("seed", [0, pytest.param(1000, marks=pytest.mark.slow)])
 def test_a_crash_at_every_batch_loses_and_doubles_nothing(tmp_path: Path, step: str, seed: int) -> None:
     case = lively_case(seed)
     faults = [BatchFaults(crash_at=step, is_redelivered=True)] * len(case.batches)

@@ -165,8 +165,15 @@ def test_without_a_fill_it_is_never_probed(tmp_path: Path) -> None:
     assert running.probing_batches() == []
 
 
-@pytest.mark.parametrize("step", CRASH_STEPS)
-@pytest.mark.parametrize("batch", [5, 6, 8])
+@pytest.mark.parametrize(
+    ("step", "batch"),
+    [
+        # In the first, a middle and the last chunk of the fill; all pairs in `make test-all`.
+        pytest.param(step, batch, marks=() if place % 3 == number else pytest.mark.slow)
+        for place, step in enumerate(CRASH_STEPS)
+        for number, batch in enumerate([5, 6, 8])
+    ],
+)
 def test_a_crash_in_the_middle_of_a_fill_loses_and_doubles_nothing(tmp_path: Path, step: str, batch: int) -> None:
     running = Running(case_of(("q", CHAIN, 0), batches=11), tmp_path, from_batch_five()).run({batch: step})
     running.check()

@@ -14,7 +14,7 @@ from tests.support.faults.runs import read_run
 from tests.support.generators.cases import START_US
 from tests.support.oracles.answers import Answers, answers_of_table
 
-BATCHES = 120
+BATCHES = 72
 ROWS_PER_BATCH = 6
 SECOND = 1_000_000
 STREAMS = tuple(
@@ -86,7 +86,7 @@ def test_windowed_state_stays_bounded_and_exact(tmp_path: Path, sql: str, duckdb
     assert max(size["rows"] for size in sizes) <= 20 * ROWS_PER_BATCH * rows_per_event
     assert max(size["buckets"] for size in sizes) <= 24
     assert max(size["files"] for size in sizes) <= 2 * 24
-    assert max(size["rows"] for size in sizes[60:]) <= max(size["rows"] for size in sizes[:60])
+    assert max(size["rows"] for size in sizes[36:]) <= max(size["rows"] for size in sizes[:36])
 
 
 def test_full_history_keeps_every_row_in_few_buckets(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_full_history_keeps_every_row_in_few_buckets(tmp_path: Path) -> None:
     check_run(case, read_run(session))
     session.close()
     assert sizes[-1]["rows"] == BATCHES * ROWS_PER_BATCH
-    # 240 buckets were written; merging by fours leaves at most three or so a level.
+    # 144 buckets were written; merging by fours leaves at most three or so a level.
     assert max(size["buckets"] for size in sizes) <= 24
 
 

@@ -38,7 +38,7 @@ def operations(service):
 
 
 @pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
-@settings(max_examples=250, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_any_request_is_answered_as_the_schema_says(service, operations, mode, data):
     operation = data.draw(st.sampled_from(operations), label="operation")

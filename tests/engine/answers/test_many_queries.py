@@ -32,7 +32,7 @@ SCHEMA = pa.schema(
         *((f"x{i}", pa.int32()) for i in range(ATTRIBUTE_COUNT)),
     ]
 )
-FEW, MANY = 25, 100
+FEW, MANY = 15, 60
 
 
 class Crowd:
@@ -98,7 +98,7 @@ def test_accepting_a_query_costs_the_same_whatever_runs(tmp_path: Path) -> None:
 def test_accepting_a_change_costs_the_same_whatever_is_pending(tmp_path: Path) -> None:
     crowd = Crowd(tmp_path / "c", 4)
     few = calls(lambda: crowd.session.drop_query(crowd.names.pop()))
-    for _ in range(200):
+    for _ in range(80):
         crowd.create()
     assert calls(lambda: crowd.session.drop_query(crowd.names.pop())) < 2 * few
 
@@ -107,13 +107,13 @@ def test_queries_that_come_and_go_leave_no_trace_in_the_state(tmp_path: Path, mo
     monkeypatch.setattr(coverage, "SEGMENTS_KEPT", 5)
     crowd = Crowd(tmp_path / "c", 10)
     sizes = []
-    for _ in range(60):
+    for _ in range(36):
         crowd.replace_some(2)
         crowd.push()
         histories = crowd.session.engine.head.state.histories
         sizes.append(max(len(history.segments) for history in histories.values()))
     assert max(sizes) < 30
-    assert max(sizes[40:]) <= max(sizes[:40])
+    assert max(sizes[24:]) <= max(sizes[:24])
 
 
 def test_a_query_is_accepted_while_a_plan_is_being_made(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_a_new_query_gives_the_others_no_reason_to_go_another_way(
 @pytest.mark.parametrize("batches", [1, 3])
 def test_every_query_of_a_crowd_can_be_explained(tmp_path: Path, batches: int) -> None:
     """Also those whose uses of a join are in another group than the first."""
-    crowd = Crowd(tmp_path / "c", 40)
+    crowd = Crowd(tmp_path / "c", 24)
     for _ in range(batches):
         crowd.push()
     for record in islice(crowd.session.engine.queries.records(), 0, None, 4):
