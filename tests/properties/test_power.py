@@ -12,7 +12,7 @@ import pytest
 from dovetail.engine.state import EngineState
 from dovetail.kernels.match import hash_keys
 from dovetail.kernels.match.hash_keys import KeyCodes
-from dovetail.optimizer.passes import derive_stores
+from dovetail.plan import needs
 from dovetail.plan.lone_rows import LoneRows
 from dovetail.plan.placement import Placement, even_placement
 from dovetail.plan.probe_tree import ProbeStep
@@ -94,36 +94,41 @@ def decided_a_second_early(self: LoneRows, watermarks: dict[str, int]) -> int | 
 
 BUGS = [
     Bug("rows expire too early", Retention, "is_dead", always(is_dead_a_second_early), EDGES),
-    Bug("lateness is forgotten", EngineState, "watermark_us_by_stream", always(watermarks_without_lateness)),
-    Bug("NULL equals NULL", hash_keys, "_valid_mask", always(lambda _columns: None)),
+    Bug("lateness is forgotten", EngineState, "watermark_us_by_stream", always(watermarks_without_lateness), known=2),
+    Bug("NULL equals NULL", hash_keys, "_valid_mask", always(lambda _columns: None), known=9),
     Bug(
         "copies are at home",
         BucketMeta,
         "home_rows",
         always(property(lambda meta: meta.rows)),
         ("groups", "outer joins"),
+        known=13,
     ),
-    Bug("positions are dealt twice", Deal, "first", always(lambda _deal, lower, _offset: lower)),
+    Bug("positions are dealt twice", Deal, "first", always(lambda _deal, lower, _offset: lower), known=3),
     Bug(
         "split rows go to one partition",
         route_entries,
         "_dealt",
         always(lambda refs, count: np.full(len(refs[0]), count)),
         CHAINED,
+        known=7,
     ),
-    Bug("new rows forget their placing key", ProbeStep, "probing_index", without_placing),
-    Bug("partial results forget their placing key", probe_operator, "probing_codes", by_the_whole_key, CHAINED),
+    Bug("new rows forget their placing key", ProbeStep, "probing_index", without_placing, known=26),
+    Bug(
+        "partial results forget their placing key", probe_operator, "probing_codes", by_the_whole_key, CHAINED, known=3
+    ),
     Bug("partial results go by another placement", partial, "send_partial", by_an_even_placement, CHAINED),
-    Bug("partitions disagree on a placement", probe_operator, "Route", always(Turned)),
-    Bug("a unit that joins does nothing", run_local, "run_hop", only_where_units_were_first),
-    Bug("rows are decided too early", LoneRows, "decided_until", always(decided_a_second_early), OUTER),
-    Bug("partners go too early", derive_stores, "_asked_again", always(lambda _live, _relation: ()), OUTER),
+    Bug("partitions disagree on a placement", probe_operator, "Route", always(Turned), known=3),
+    Bug("a unit that joins does nothing", run_local, "run_hop", only_where_units_were_first, known=3),
+    Bug("rows are decided too early", LoneRows, "decided_until", always(decided_a_second_early), OUTER, known=4),
+    Bug("partners go too early", needs, "_asked_again", always(lambda _live, _relation: ()), OUTER, known=4),
     Bug(
         "semi joins forget earlier partners",
         LoneRowOperator,
         "_asking_again",
         always(lambda self, tree, _refs: self._asking(tree, (), ALL_ENTRIES)[0]),
         OUTER,
+        known=6,
     ),
 ]
 

@@ -14,7 +14,8 @@ from tests.support.asserts import assert_same_answers
 from tests.support.cases import EngineCase
 from tests.support.generators.cases import CaseLimits, random_case
 from tests.support.generators.queries import QueryLimits
-from tests.support.oracles.answers import CaseOracle, answers_of_table
+from tests.support.oracles.answers import answers_of_table
+from tests.support.oracles.case_oracle import CaseOracle
 from tests.support.spark_runs import FileStreams, SparkBatchOracle
 
 pytestmark = pytest.mark.spark

@@ -39,7 +39,8 @@ def found_at(bug: Bug, count: int = ENOUGH) -> int | None:
     """The number of the first scenario that fails with the bug planted."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bug.owner, bug.name, bug.becomes(getattr(bug.owner, bug.name)))
-        for seed in (bug.known, *range(count)):
+        seeds: tuple[int, ...] = (bug.known, *range(count))
+        for seed in seeds:
             if failure_of(random_scenario(seed, bug.kinds)) not in MISPLANTED:
                 return seed
     return None

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pytest
 
-from dovetail.engine.batch.observe_batch import Batch
+from dovetail.engine.observe.finished_batch import FinishedBatch
 from dovetail.engine.planning import planner
 from dovetail.engine.planning.elastic_units import ElasticUnits, UnitsNow
 from dovetail.engine.planning.key_group_placer import KeyGroupPlacer, PlacingRules
@@ -40,7 +40,9 @@ def random_loads(seed: int) -> Iterator[None]:
     rng = Random(seed)
     note_batch = ElasticUnits.note_batch
 
-    def note(units: ElasticUnits, batch: Batch, stats: StatsCatalog, _batch_s: float, *, is_one_task: bool) -> UnitsNow:
+    def note(
+        units: ElasticUnits, batch: FinishedBatch, stats: StatsCatalog, _batch_s: float, *, is_one_task: bool
+    ) -> UnitsNow:
         units.interval_s = rng.choice([None, 1.0])
         now = note_batch(units, batch, stats, rng.uniform(0, 2), is_one_task=is_one_task)
         if now.moved_rows:
