@@ -10,7 +10,7 @@ SUITES := single queries window multiway smallest ilp adaptive tpch-multi materi
 	placement partition elastic
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all lint fmt bench bench-report bench-quick options walk mutants clean
+.PHONY: help setup demo test test-all lint fmt bench bench-report bench-quick options api walk mutants clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,6 +60,9 @@ bench-quick: $(STAMP) ## Run a short form of all suites, to see that they work
 
 options: $(STAMP) ## Rewrite docs/options.md from the records that hold the options
 	@$(BIN)/python -m tools.options_page
+
+api: $(STAMP) ## Rewrite docs/api.md from the docstrings of what users import
+	@$(BIN)/python -m tools.api_page
 
 walk: $(STAMP) ## Follow one query from SQL to answer, file by file
 	@$(BIN)/python -m tools.walk

@@ -17,9 +17,13 @@ from pathlib import Path
 import pytest
 
 import dovetail
+from dovetail.client import Client
+from dovetail.client import Query as ClientQuery
 from dovetail.core import errors
 from dovetail.core.errors import DovetailError, MissingPackage
 from dovetail.core.extras import LIBRARIES_BY_EXTRA, extras
+from dovetail.testing.local_session import LocalSession
+from tools.api_page import PAGE, page
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "dovetail"
@@ -68,6 +72,15 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 def test_the_package_says_that_it_is_typed() -> None:
     assert (PACKAGE / "py.typed").is_file()
+
+
+def test_the_reference_page_says_what_the_docstrings_say() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(), "run: make api"
+
+
+@pytest.mark.parametrize("kind", [dovetail.Session, dovetail.Query, Client, ClientQuery, LocalSession])
+def test_no_class_of_the_surface_has_more_than_twenty_members(kind: type) -> None:
+    assert len([name for name in vars(kind) if not name.startswith("_")]) <= 20
 
 
 # ---------------------------------------------------------------- what is declared

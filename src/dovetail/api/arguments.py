@@ -21,6 +21,13 @@ def check_trigger(trigger: str | None) -> str | None:
     return trigger
 
 
+def duration_s(name: str, text: str) -> float:
+    try:
+        return parse_duration(text) / 1e6
+    except DurationError as error:
+        raise SessionError(f"{name} {text!r}: {error}", hint=error.hint) from None
+
+
 def interval_s(trigger: str | None) -> float | None:
     """None where the next batch begins when the last has ended."""
     return None if trigger is None or trigger == AVAILABLE_NOW else (parse_duration(trigger) / 1e6 or None)

@@ -33,7 +33,10 @@ LOOK_EVERY_S = 0.1
 
 
 class Query:
-    """A handle to one continuous query."""
+    """A handle to one continuous query, from `session.create_query` or `session.query`.
+
+    `id` is the query's own for ever; `name` may be another's after it was dropped; `sql` is its text.
+    """
 
     def __init__(
         self, spark: SparkSession, engine: Engine, deliveries: Deliveries, pipeline: SparkPipeline, query_id: str
@@ -49,6 +52,7 @@ class Query:
 
     @property
     def status(self) -> QueryStatus:
+        """What the query is doing: its state, from which batch on it answers, how many answers, errors."""
         return self._engine.queries.status(self.id, self._deliveries.of(self.id))
 
     @property
@@ -80,16 +84,26 @@ class Query:
         self._engine.queries.drop(self.id, request=request)
 
     def set_options(self, *, request: str = "", **options: Any) -> None:
-        """Change options from the next batch on; those that are not named stay as they are."""
+        """Change options from the next batch on; those that are not named stay as they are.
+
+            query.set_options(max_results_per_batch=1_000, sink=None)
+
+        None takes a limit or a sink away.
+        """
         self._engine.queries.set_options(self.id, options, request=request)
 
     def await_effect(self, timeout: float | None = None) -> QueryStatus:
-        """Wait until the newest change of the query (created, dropped, options) is part of a committed batch."""
+        """Wait until the newest change of the query (created, dropped, options) is part of a committed batch.
+
+        When the time is up first, the status says so (`in_effect`).
+        """
         self._engine.queries.await_effect(self.id, timeout)
         return self.status
 
     def await_results(self, rows: int = 1, timeout: float | None = None) -> bool:
         """Wait until the query has so many answers; False when the time is up or the session ends first.
+
+            query.await_results(10, timeout=60) and query.results().show()
 
         Raises what stopped the session, or the query alone.
         """
@@ -110,6 +124,9 @@ class Query:
     def tail(self, *, from_batch: int | None = None) -> Tail:
         """Answers as they are committed, from the next batch on or from `from_batch`; waits for those to come.
 
+            for row in query.tail():
+                print(row["id"], row["amount"])
+
         Iterates over rows as dictionaries; `tail.batches()` iterates over batches, each with its number. A batch comes
         whole, once, in order, however slowly it is read. Answers that may be taken back have a last column `_change`,
         as for `foreach_batch`. It ends when the query is dropped or replaced or the session has ended
@@ -119,6 +136,8 @@ class Query:
 
     def foreach_batch(self, function: TakeBatch, *, after: int | None = None) -> Delivery:
         """Have `function(arrow_table, batch)` called with every batch's answers, in order, in a thread of its own.
+
+            query.foreach_batch(lambda table, batch: print(batch, table.num_rows))
 
         Answers that may be taken back come with a last column `_change`: +1 for a row that is now true, -1 for one
         that was and is not any more.
@@ -151,7 +170,7 @@ class Query:
     def explain(self, format: ExplainFormat = "text") -> str | dict[str, Any]:  # noqa: A002 - as users call it
         """The query's paths through the shared plan, with whom it shares each, and what it costs (docs/explain.md).
 
-        «json» gives the same as a dictionary that `json.dumps` takes.
+        A string, which a notebook shows as lines; «json» gives the same as a dictionary that `json.dumps` takes.
         """
         found = explain_query(self._engine, self.id, format)
         return ShownText(found) if isinstance(found, str) else found

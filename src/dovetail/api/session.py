@@ -12,7 +12,7 @@ from typing import Any, Literal, Unpack, overload
 
 from pyspark.sql import DataFrame, SparkSession
 
-from dovetail.api.arguments import check_trigger, interval_s, local_path
+from dovetail.api.arguments import check_trigger, duration_s, interval_s, local_path
 from dovetail.api.query import Query
 from dovetail.core.errors import SessionError, StreamError, UnknownQuery
 from dovetail.core.html_table import html_table
@@ -58,7 +58,22 @@ RECENT_BATCHES = 32
 
 
 class Session:
-    """One Spark application that runs many continuous queries as one pipeline."""
+    """One Spark application that runs many continuous queries as one pipeline.
+
+    All it knows is in `checkpoint_dir`: a new session on the same folder goes on where the last one ended. `trigger` is
+    how often a batch begins, such as «1 second»; without it each begins when the one before has ended. The other
+    options are on a page of their own (docs/options.md). As a context manager it stops at the end of the block.
+
+        with Session(spark, "/data/checkpoint") as session:
+            session.create_stream("orders", orders, event_time="ts", lateness="2 seconds")
+            session.create_stream("payments", payments, event_time="ts")
+            paid = session.create_query(
+                "SELECT o.id, p.amount FROM orders o JOIN payments p ON o.id = p.order_id WITHIN 1 HOUR", name="paid"
+            )
+            session.start()
+            for row in paid.tail():
+                print(row)
+    """
 
     def __init__(
         self,
@@ -69,7 +84,7 @@ class Session:
         tuning: EngineTuning | None = None,
         **options: Unpack[SessionOptions],
     ) -> None:
-        """What the options do is in docs/options.md; `tuning` is for tests and benchmarks."""
+        """`tuning` is for tests and benchmarks."""
         use_own_interpreter(spark)
         self._spark = spark
         self._trigger = check_trigger(trigger)
@@ -108,7 +123,11 @@ class Session:
     def create_stream(
         self, name: str, df: DataFrame, event_time: str | None = None, lateness: str = "0 seconds"
     ) -> None:
-        """Register a streaming DataFrame. Rows more than `lateness` behind the newest are late: counted, not joined."""
+        """Register a streaming DataFrame under a name that queries use, before the session starts.
+
+        `event_time` is the column of time conditions and windows. Rows more than `lateness` behind the newest are late:
+        they are counted, and not joined.
+        """
         if self._pipeline.was_started:
             raise SessionError(
                 f"stream {name!r} comes too late: the session is running",
@@ -126,7 +145,10 @@ class Session:
         self._pipeline.add_stream(name, df)
 
     def declare_stream(self, spec: StreamSpec, *, request: str = "") -> None:
-        """Add a stream that Dovetail opens itself, before the start and while running; after a restart it is there.
+        """Add a stream that Dovetail opens itself, before the start or while running; after a restart it is there.
+
+            columns = (("id", BIGINT), ("ts", TIMESTAMP))  # from dovetail.query.types
+            session.declare_stream(StreamSpec("orders", columns, "parquet", {"path": "/data/orders"}, "ts"))
 
         The same declaration again is no change. While running, this call waits until the batch under way has ended;
         all streams of the session must have been declared then.
@@ -144,20 +166,26 @@ class Session:
     def create_query(
         self, sql: str, name: str | None = None, *, replace: bool = False, request: str = "", **options: Any
     ) -> Query:
-        """Accept a continuous query; it takes effect with the next batch, before the start and while running.
+        """Accept a continuous query, before the start or while running; it takes effect with the next batch.
 
+            session.create_query("SELECT ...", name="paid", sink="kafka", **{"sink.topic": "paid"})
+
+        Without a name it gets one. Options are `max_results_per_batch` and `max_pairs_per_batch` (docs/limits.md),
+        `sink` and `sink.*` (docs/sinks.md), `backfill` (docs/backfill.md), and `keep_intermediates`: with False the
+        query probes base streams only, whatever the session keeps for others.
         With `replace` it takes the place of a query of the same name, at one batch edge; the sink and the options that
         are not given stay, a `backfill` does not. `request` is an id of your own for this call: a retry under the same
-        id finds the query that the first call created. Options are those of `QueryOptions`: with
-        `keep_intermediates=False` the query probes base streams only, whatever the session keeps for others.
-        If it needs columns that no query read so far, this call waits until the batch under way has ended.
+        id finds the query that the first call created.
+        If the query needs columns that none read so far, this call waits until the batch under way has ended.
         """
         name = name or f"query_{uuid.uuid4().hex[:8]}"
         record = self._accept_query(sql, name, options, may_replace=replace, request=request)
-        return Query(self._spark, self._engine, self._deliveries, self._pipeline, record.id)
+        return self._handle(record.id)
 
     def execute(self, statement: str, *, request: str = "") -> StatementResult:
         """Run one statement: CREATE, DROP or ALTER CONTINUOUS QUERY, CREATE STREAM, SHOW, EXPLAIN (docs/sql.md).
+
+            session.execute("SHOW QUERIES").rows
 
         `request` is an id of your own for this call: a retry under the same id changes nothing more.
         """
@@ -182,21 +210,25 @@ class Session:
         records = self._engine.queries.records()
         found = self._engine.queries.named(name) or next((r for r in reversed(records) if r.name == name), None)
         if found is not None:
-            return Query(self._spark, self._engine, self._deliveries, self._pipeline, found.id)
+            return self._handle(found.id)
         known = ", ".join(sorted({record.name for record in records})) or "none"
         raise UnknownQuery(f"no query {name!r}", hint=f"queries are: {known}")
 
     @property
     def queries(self) -> list[Query]:
         """All queries that are not dropped."""
-        return [
-            Query(self._spark, self._engine, self._deliveries, self._pipeline, record.id)
-            for record in self._engine.queries.records()
-            if record.state is not QueryState.DROPPED
-        ]
+        records = self._engine.queries.records()
+        return [self._handle(record.id) for record in records if record.state is not QueryState.DROPPED]
+
+    def _handle(self, query_id: str) -> Query:
+        return Query(self._spark, self._engine, self._deliveries, self._pipeline, query_id)
 
     def start(self, trigger: str | None = None) -> Session:
-        """Begin to run. «available_now» drains the sources and ends; «1 second» runs at that interval."""
+        """Begin to run batches, and return at once.
+
+        `trigger` takes the place of the session's: «1 second» begins a batch at that interval, «available_now»
+        processes what the sources have now and then ends.
+        """
         if self._is_stopped:
             raise SessionError(
                 "the session was stopped", hint="make a new Session on the same checkpoint_dir: it goes on from there"
@@ -214,7 +246,7 @@ class Session:
         return self
 
     def await_termination(self, timeout: float | None = None) -> bool:
-        """Wait until the session ends; True if it did. Raises what stopped it."""
+        """Wait until the session ends; False when the time (in seconds) is up first. Raises what stopped it."""
         return self._pipeline.await_termination(timeout)
 
     def process_all_available(self) -> None:
@@ -260,7 +292,10 @@ class Session:
 
     @property
     def progress(self) -> dict[str, Any] | None:
-        """Figures of the last committed batch: per stream, query, store and hop."""
+        """Figures of the last committed batch, per stream, query, store and hop; None before the first one.
+
+        Shaped as PySpark's progress: `batchId`, `numInputRows`, `durationMs` and so on.
+        """
         return self._engine.batches.progress
 
     @property
@@ -276,7 +311,7 @@ class Session:
     def explain(self, format: ExplainFormat = "text") -> str | dict[str, Any]:  # noqa: A002 - as users call it
         """The shared plan of all queries, expected and observed rows, costs, and its last change (docs/explain.md).
 
-        «json» gives the same as a dictionary that `json.dumps` takes.
+        A string, which a notebook shows as lines; «json» gives the same as a dictionary that `json.dumps` takes.
         """
         found = explain_plan(self._engine, format)
         return ShownText(found) if isinstance(found, str) else found
@@ -290,8 +325,11 @@ class Session:
         return html_table(repr(self), ("query", "state", "answers", "complete from batch", "error"), rows)
 
     def vacuum(self, *, dry_run: bool = True, retention: str = "1 hour") -> VacuumReport:
-        """Remove files that retries and crashes left behind; a dry run only lists them."""
-        return vacuum(self._engine.root, dry_run=dry_run, retention_s=parse_duration(retention) / 1e6)
+        """Remove files that retries and crashes left behind, if they are older than `retention`.
+
+        A dry run only lists them.
+        """
+        return vacuum(self._engine.root, dry_run=dry_run, retention_s=duration_s("retention", retention))
 
 
 def _write_sink(spark: SparkSession, sink: SinkSpec, batch: ResultBatch) -> None:

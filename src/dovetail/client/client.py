@@ -17,7 +17,14 @@ PAGE_QUERIES = 500
 
 
 class Client:
-    """Talks HTTP to `url` as the bearer of `token`; docs/client.md says where they come from if they are not given."""
+    """Talks HTTP to the service at `url` as the bearer of `token`.
+
+    If they are not given, they come from the environment or the user's own file (docs/client.md). A call whose
+    connection breaks is tried again for some seconds, and a change is made once all the same.
+
+        with Client("http://127.0.0.1:8642", "dvt_...") as client:
+            client.create_query("SELECT ...", "paid", wait=30).await_results()
+    """
 
     def __init__(
         self,
@@ -31,6 +38,7 @@ class Client:
 
     @property
     def url(self) -> str:
+        """The address of the service."""
         return self._transport.connection.url
 
     def create_query(
@@ -107,6 +115,7 @@ class Client:
         return progress
 
     def close(self) -> None:
+        """Give the connections back; the service and its queries go on."""
         self._transport.close()
 
     def __enter__(self) -> Client:

@@ -40,7 +40,7 @@ STATE_FIELDS = (
 
 
 class Tail:
-    """Iterates over rows, as `docs/rest.md` writes them in JSON: each batch whole, in order, once.
+    """Iterates over rows, as JSON writes them (docs/rest.md): each batch whole, in order, once.
 
     It ends when the query is dropped or replaced; `end_reason` says which. It raises what stopped the query or the
     session. `patience_s` is how long the service may be away in one go.
@@ -63,6 +63,7 @@ class Tail:
             yield from batch.rows
 
     def batches(self) -> Iterator[AnswerBatch]:
+        """Batches that have answers, each with its number: with it stored, `from_batch` goes on behind it."""
         for event in self.events():
             if isinstance(event, AnswerBatch):
                 yield event

@@ -15,7 +15,10 @@ class Column:
 
 @dataclass(frozen=True)
 class StreamDescription:
-    """`lateness` is how far a row may be behind the newest before it counts as late, such as «2 seconds»."""
+    """A stream and its columns, each with a name and a type as SQL writes it.
+
+    `lateness` is how far a row may be behind the newest before it counts as late, such as «2 seconds».
+    """
 
     name: str
     columns: tuple[Column, ...]

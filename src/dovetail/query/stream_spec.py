@@ -42,7 +42,8 @@ _TOPIC_KEYS = ("subscribe", "subscribepattern", "assign")
 class StreamSpec:
     """A Spark source by the name of its format, with the options that Spark's reader takes, and the columns to read.
 
-    `lateness` is a duration as SQL writes it.
+    `columns` are pairs of a name and a type of `dovetail.query.types`. `event_time` is the column of time conditions
+    and windows, `lateness` a duration as SQL writes it, such as «2 seconds».
     """
 
     name: str

@@ -22,9 +22,11 @@ MATCH_KINDS = (Kind.MATCH, Kind.MATCH_SAMPLED, Kind.MATCH_AFTER_JOIN)
 
 @dataclass(frozen=True)
 class StatsCatalog:
-    """`rows_in_window` by stream; `key_match` by canonical edge text «stream.column=stream.column» (sorted).
+    """What is known of the data. Users give what they know with the option `statistics`; the rest is counted.
 
-    `selection_share` is by store and the selection's canonical text; `row_bytes_by_store` is counted, not given.
+    `rows_in_window` is by stream, `key_match` the share of pairs that match by «stream.column=stream.column» (sorted),
+    `selection_share` by store and the selection's canonical text. `observed` and `row_bytes_by_store` are counted, not
+    given.
     """
 
     rows_in_window: Mapping[str, float] = field(default_factory=dict)

@@ -1,1 +1,1 @@
-"""Oracles, generators and an in-process session for tests."""
+"""An in-process session, for tests of your own and of Dovetail."""

@@ -33,7 +33,7 @@ from dovetail.testing.local_history import LocalHistory
 
 
 class LocalQuery:
-    """A handle like the public one."""
+    """What a query is doing; answers come from `LocalSession.results`."""
 
     def __init__(self, engine: Engine, query_id: str) -> None:
         self.id = query_id
@@ -45,6 +45,25 @@ class LocalQuery:
 
 
 class LocalSession:
+    """A session for tests: the same engine and operators in this process, without Spark and Java, one batch a `push`.
+
+    >>> import tempfile
+    >>> orders = pa.table({"id": [1, 2], "item": ["tea", "jam"]})
+    >>> payments = pa.table({"order_id": [2], "amount": [7]})
+    >>> with tempfile.TemporaryDirectory() as folder, LocalSession(folder) as session:
+    ...     session.create_stream("orders", orders.schema)
+    ...     session.create_stream("payments", payments.schema)
+    ...     query = session.create_query(
+    ...         "SELECT o.item, p.amount FROM orders o JOIN payments p ON o.id = p.order_id", "paid"
+    ...     )
+    ...     session.push({"orders": orders, "payments": payments})
+    ...     session.results("paid").to_pylist()
+    [{'item': 'jam', 'amount': 7}]
+
+    Options are those of a session (docs/options.md) and its inner settings. All keywords that are named here are for
+    tests of Dovetail itself.
+    """
+
     def __init__(
         self,
         checkpoint_dir: str | Path,
@@ -80,33 +99,39 @@ class LocalSession:
     def create_stream(
         self, name: str, schema: pa.Schema, event_time: str | None = None, lateness: str = "0 seconds"
     ) -> None:
+        """Add a stream by its Arrow schema; as `Session.create_stream`."""
         columns = tuple((field.name, sql_type_of(field.type)) for field in schema)
         self.engine.streams.create(Stream(name, columns, event_time, parse_duration(lateness)))
 
     def create_query(
         self, sql: str, name: str, *, replace: bool = False, request: str = "", **options: Any
     ) -> LocalQuery:
+        """As `Session.create_query`: in effect with the next push."""
         record = self.engine.queries.create(sql, name, options, may_replace=replace, request=request)
         self._query_ids[name] = record.id
         return LocalQuery(self.engine, record.id)
 
     def drop_query(self, name: str) -> None:
+        """As `Query.drop`: in effect with the next push."""
         self.engine.queries.drop(self._query_ids[name])
 
     def execute(self, statement: str, *, request: str = "") -> StatementResult:
+        """As `Session.execute`; streams have no source here, so they cannot be declared."""
         result = StatementRunner(self.engine, self.engine.queries.create, _no_streams).execute(statement, request)
         if result.kind is StatementKind.CREATE_QUERY:
             self._query_ids[result.name] = result.id
         return result
 
     def cancel_backfill(self, name: str) -> None:
+        """As `Query.cancel_backfill`."""
         self.engine.queries.set_options(self._query_ids[name], {"backfill": False})
 
     def backfill(self, name: str) -> BackfillStatus | None:
+        """As `Query.backfill`."""
         return self.engine.queries.status(self._query_ids[name]).backfill
 
     def push(self, tables: Mapping[str, pa.Table], splits: int = 1) -> None:
-        """One micro-batch."""
+        """Run and commit one batch over these rows, by stream; `splits` is the number of source tasks."""
         self._last = dict(tables), splits
         self._history.note(self.engine.head.batch + 1, tables)
         self._run(self.engine.head.batch + 1)
@@ -116,19 +141,31 @@ class LocalSession:
         self._run(self.engine.head.batch)
 
     def results(self, name: str) -> pa.Table:
-        """Of the newest query of this name, or of the query with this id."""
+        """All committed answers of the newest query of this name, or of the query with this id.
+
+        Of running groups those that are true now.
+        """
         query_id = self._query_ids.get(name, name)
         query, files = self.engine.queries.compiled(query_id), self.engine.answers.results(query_id)
         return current_answers(self.engine.root, query, files, self.engine.options.timezone)
 
     @property
     def progress(self) -> dict[str, Any] | None:
+        """As `Session.progress`."""
         return self.engine.batches.progress
 
     def vacuum(self, *, dry_run: bool = False) -> VacuumReport:
+        """As `Session.vacuum`, of files of any age."""
         return vacuum(self.engine.root, dry_run=dry_run, retention_s=0.0)
 
+    def __enter__(self) -> LocalSession:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
     def close(self) -> None:
+        """Let go of the checkpoint: another session may then open it."""
         self.backfills.close()
         self.engine.close()
         # This process goes on to other checkpoints: each mapped bucket holds an open file.

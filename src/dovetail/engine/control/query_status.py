@@ -9,7 +9,9 @@ from dovetail.engine.backfill.record import BackfillStatus
 
 @dataclass(frozen=True)
 class QueryStatus:
-    """`complete_from` is the first batch all of whose rows the answers cover, what a backfill brought included, and
+    """What a query is doing. `state` is pending, running, quarantined or dropped.
+
+    `complete_from` is the first batch all of whose rows the answers cover, what a backfill brought included, and
     `complete_from_text` what that means for this kind of query; batches are None while pending. `in_effect`: no change
     of the query waits for a batch; `committed_batch` is the newest one of all queries.
     `growing_streams` are the streams whose rows the query keeps for ever, because no time bound lets them go;

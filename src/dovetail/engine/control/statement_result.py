@@ -23,7 +23,9 @@ class StatementKind(Enum):
 
 @dataclass(frozen=True, repr=False)
 class StatementResult:
-    """`message` is one sentence. `name` and `id` are of the query or stream that it is about: another query may have
+    """What a statement answers; in a notebook it shows itself as a table.
+
+    `message` is one sentence. `name` and `id` are of the query or stream that it is about: another query may have
     the name later, none the id. `rows` are those that SHOW lists, `text` is what EXPLAIN tells.
     """
 

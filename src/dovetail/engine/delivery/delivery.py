@@ -45,7 +45,10 @@ class Backoff:
 
 
 class Delivery:
-    """A handle, too: how far it is, what is wrong, waiting, ending it."""
+    """Carries a query's answers to its sink, or to a function of `foreach_batch`.
+
+    `error` is what keeps it from more, None if nothing does; it goes on trying.
+    """
 
     def __init__(
         self, what: str, after: int, look: Look, deliver: Deliver, mark: Mark, backoff: Backoff | None = None

@@ -17,9 +17,11 @@ _JVM_END_TIMEOUT_S = 30.0
 
 
 def local_spark(app_name: str, cores: int = 2, *, log_file: Path | None = None, **conf: str) -> SparkSession:
-    """Start (or get) a local session; `conf` keys use `__` for the dot and override the settings below.
+    """Start (or get) a quiet Spark session on this machine, with settings that a laptop, a test or a benchmark wants.
 
-    Nothing in Dovetail depends on these settings: they are what a laptop, a test or a benchmark wants.
+        spark = local_spark("shop", cores=4, spark__driver__memory="8g")
+
+    `conf` keys use `__` for the dot, and come before the settings of Dovetail, none of which it depends on.
     With a `log_file`, all that Java and the Python workers print goes there and not to the terminal.
     """
     ensure_java()
