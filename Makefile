@@ -3,14 +3,11 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.setup-done
-# Spark tests run in one process of their own: with a JVM in each of two workers, both were seen to wait for ever in a
-# foreachBatch callback.
-PYTEST := $(BIN)/pytest
 SUITES := single queries window multiway smallest ilp adaptive tpch-multi materialize adhoc skew theta aggregates \
 	placement partition elastic
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all lint fmt bench bench-report bench-quick options api walk mutants clean
+.PHONY: help setup demo test test-all coverage lint fmt bench bench-report bench-quick options api walk mutants clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,14 +26,14 @@ $(STAMP): pyproject.toml
 demo: $(STAMP) ## Run the live demo for a minute (Ctrl-C ends it earlier)
 	@$(BIN)/dovetail demo
 
-test: $(STAMP) ## Run the fast tests: unit, property, Spark
-	$(PYTEST) -n 2 -m "not slow and not spark"
-	$(PYTEST) -n 0 -m "not slow and spark"
+test: $(STAMP) ## Run the fast tests: unit, property, Spark (ten minutes)
+	@$(BIN)/python -m tools.run_tests
 
-test-all: $(STAMP) ## Run all tests, also the slow ones
-	$(PYTEST) -n 2 -m "not spark"
-	$(PYTEST) -n 0 -m "spark and not kafka"
-	$(PYTEST) -n 0 -m "kafka"
+test-all: $(STAMP) ## Run all tests, also the slow ones, thousands of random cases and Kafka
+	@$(BIN)/python -m tools.run_tests --all
+
+coverage: $(STAMP) ## Print the branch coverage of `make test`, room by room
+	@$(BIN)/python -m tools.coverage
 
 lint: $(STAMP) ## Check style, format, types and import layers
 	$(BIN)/ruff check .

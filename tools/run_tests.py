@@ -2,6 +2,7 @@
 
     python -m tools.run_tests [--all] [pytest arguments]
 
+`--all` also takes what is slow, four times the examples of every hypothesis test, and a Kafka broker.
 Spark has a process of its own beside the workers of all other tests: with a JVM in each of two workers, both were seen
 to wait for ever in a foreachBatch callback. What a suite printed is in build/tests; of one that fails it is shown.
 """
@@ -70,7 +71,7 @@ def counts_of(text: str) -> dict[str, int]:
     {'failed': 1, 'passed': 20, 'skipped': 3, 'errors': 1}
     """
     last = next((line for line in reversed(text.splitlines()) if " in " in line and _COUNT.search(line)), "")
-    return {name.replace("error", "errors").replace("ss", "s"): int(count) for count, name in _COUNT.findall(last)}
+    return {"errors" if name == "error" else name: int(count) for count, name in _COUNT.findall(last)}
 
 
 def run(suite: Suite, arguments: Sequence[str]) -> Outcome:
@@ -112,10 +113,11 @@ def _progress(suite: Suite) -> str:
 
 
 def main(given: Sequence[str]) -> int:
-    arguments = [each for each in given if each != "--all"]
+    is_all = "--all" in given
+    arguments = [*(["--hypothesis-profile=many"] if is_all else []), *(each for each in given if each != "--all")]
     for log in LOGS.glob("*.log"):
         log.unlink()
-    outcomes = run_side_by_side(ALL if "--all" in given else FAST, arguments)
+    outcomes = run_side_by_side(ALL if is_all else FAST, arguments)
     for outcome in outcomes:
         if not outcome.is_good:
             print(f"\n{'=' * 30} {outcome.suite.name} {'=' * 30}")
