@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
-from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import pytest
@@ -23,9 +21,6 @@ from dovetail.optimizer.query_groups.group_queries import (
 )
 from dovetail.query.expression import Column, Expression
 from dovetail.query.types import BOOLEAN
-
-RULE = "\n----\n"
-RECORDED = sorted((Path(__file__).parent / "groups").glob("*.txt"))
 
 
 def selection(text: str) -> Expression:
@@ -413,43 +408,3 @@ def test_a_query_is_not_added_twice() -> None:
     with pytest.raises(QueryError, match="Q001 already"):
         regroup(groups, [numbered(1)], (), Overlap())
     assert queries_of(regroup(groups, [numbered(1)], {"Q001"}, Overlap())) == [["Q000", "Q001"]]
-
-
-def read_case(text: str) -> tuple[list[JoinUse], AJoinCost]:
-    """Lines «query: rows of a | rows of b»; a row is a number and its key."""
-    a, b, uses = {}, {}, []
-    for line in text.splitlines():
-        if line and not line.startswith("#"):
-            query, _, wanted = line.partition(": ")
-            a_text, b_text = wanted.split(" | ")
-            for side, rows in ((a, a_text), (b, b_text)):
-                side[selection(rows)] = frozenset(KeyedRow(int(row[:-1]), row[-1]) for row in rows.split())
-            uses.append(JoinUse(query, selection(a_text), selection(b_text)))
-    return uses, cost_of_row_sets(RowSets(a), RowSets(b))
-
-
-def groups_text(edge: str, groups: Groups, cost: GroupCost) -> str:
-    """A line per group, as the paper writes them, with what it costs and what its members would cost apart."""
-    lines = []
-    for number, group in enumerate(groups, 1):
-        line = f"{edge}.G{number} = {{{', '.join(use.query for use in group)}}}: {total_cost((group,), cost):.6g}"
-        if len(group) > 1:
-            line += f" shared, {separate_cost(group, cost):.6g} separate"
-        lines.append(line)
-    return "\n".join(lines)
-
-
-@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
-def test_the_groups_are_the_recorded_ones(path: Path) -> None:
-    """REWRITE=1 writes what comes out now; the difference is then reviewed like code."""
-    text, _, expected = path.read_text(encoding="utf-8").partition(RULE)
-    uses, cost = read_case(text)
-    found = groups_text("a-b", group_uses(uses, cost), cost) + "\n"
-    if os.environ.get("REWRITE"):
-        path.write_text(f"{text}{RULE}{found}", encoding="utf-8")
-        return
-    assert found == expected
-
-
-def test_there_are_recorded_groups() -> None:
-    assert len(RECORDED) >= 2
