@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import traceback
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +58,31 @@ def test_an_error_in_the_select_is_placed_in_the_statement(bench: Bench) -> None
             session.execute(f"{start}\n  SELECT a.v FROM a LEFT JOIN b ON a.k = b.k")
         assert caught.value.where == "line 2, column 31"
     assert session.engine.queries.records() == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT a.w FROM a JOIN b ON a.k = b.k",
+        "SELECT a.v FROM a JOIN b ON a.k = b.k WITHIN 5 BANANAS",
+        "SELECT a.v FROM a, b",
+        "SELECT a.v + 'x' FROM a",
+        "SELECT 'unterminated FROM a",
+        "SELECT DATE '2020-13-01' FROM a",
+        "SELECT COUNT(*) FROM a GROUP BY window(ts, 'x')",
+    ],
+)
+def test_an_error_shows_no_other_that_led_to_it(bench: Bench, text: str) -> None:
+    session = bench.open()
+    for call in (
+        lambda: session.create_query(text, "q"),
+        lambda: session.execute(f"CREATE CONTINUOUS QUERY q AS {text}"),
+        lambda: session.execute(f"EXPLAIN {text}"),
+    ):
+        with pytest.raises(SqlError) as caught:
+            call()
+        shown = "".join(traceback.format_exception(caught.value))
+        assert shown.count("Traceback") == 1
 
 
 def test_options_are_given_at_creation_and_changed_one_by_one(bench: Bench) -> None:

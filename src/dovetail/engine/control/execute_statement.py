@@ -146,9 +146,11 @@ class StatementRunner:
         """An error in the SELECT is at its place in the whole statement."""
         try:
             return use(select.sql)
-        except SqlError:
-            self._engine.queries.compile(select.placed)
-            raise
+        except SqlError as error:
+            refused = error
+        # Outside, so that only the one that is placed is shown.
+        self._engine.queries.compile(select.placed)
+        raise refused
 
     def _unknown(self, name: str) -> UnknownQuery:
         names = sorted(
