@@ -59,7 +59,7 @@ def test_everything_is_drawn_and_much_of_it_together() -> None:
     counts = Counter(mark for scenario in SCENARIOS for mark in drawn(scenario))
     copies = {f"copies: {each}" for each in (None, "partition", "key")}
     routings = {f"routing: {each}" for each in ("hash", "random", "contrand", "auto")}
-    rare = {mark: counts[mark] for mark in {*counts, *copies, *routings} if counts[mark] < 5}
+    rare = {mark: counts[mark] for mark in {*counts, *copies, *routings} if counts[mark] < 3}
     assert not rare, counts
     assert len(counts) >= 22
 
@@ -118,9 +118,9 @@ def test_scenarios_do_what_they_are_for() -> None:
                 seen["answers"] += bool(runs[query.name].answers)
                 seen["stopped by a limit"] += runs[query.name].failed_batch is not None
                 seen["complete from before"] += runs[query.name].complete_from < query.created_at
-    assert min(seen.values()) >= 5, seen
+    assert min(seen.values()) >= 2, seen
     assert len(seen) == 7
-    assert seen["answers"] > 50, seen
+    assert seen["answers"] > 20, seen
 
 
 def emits_of(case: EngineCase) -> list[Emit]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -124,7 +125,8 @@ def test_a_stream_is_declared_while_a_batch_fails_and_runs_again(
         raise RuntimeError(step)
 
     with monkeypatch.context() as broken:
-        broken.setattr(session._engine, "_on_step", crash)
+        batches = session._engine.batches
+        broken.setattr(batches, "_parts", replace(batches._parts, on_step=crash))
         c.append(folders.add("c"))
         with pytest.raises(RuntimeError, match="before_run"):
             session.await_termination(PATIENCE_S)

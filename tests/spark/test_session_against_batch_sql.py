@@ -152,7 +152,8 @@ class LiveRun:
             for name, rows in batch.items():
                 arrived[name] += len(rows)
             self._wait(counters, arrived)
-            self.last_batch_by_phase.append(self.session.progress["batchId"])
+            # Of the commit that the answers came with; progress is printed a moment later.
+            self.last_batch_by_phase.append(self.session._engine.head.batch)
         for name, handle in self.handles.items():
             self.answers[name] = answers_of_table(handle.results().toArrow())
         self.session.stop()

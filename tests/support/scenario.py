@@ -90,7 +90,7 @@ def _of_case(scenario: Scenario, case: EngineCase) -> Scenario:
 
 def scenario_to_json(scenario: Scenario) -> str:
     """The case as its own JSON has it, and beside it what is not as usual."""
-    happens = {name: value for name, value in asdict(replace(scenario, case=None)).items() if value}  # type: ignore[arg-type]
+    happens = {name: value for name, value in asdict(scenario).items() if name != "case" and value}
     if not happens:
         return case_to_json(scenario.case)
     text = case_to_json(scenario.case)

@@ -13,7 +13,7 @@ from dovetail.engine.explain.explain import explain_plan, explain_query
 from dovetail.testing.local_session import LocalSession
 
 SCHEMA = pa.schema([("k", pa.int64()), ("g", pa.string()), ("v", pa.int32()), ("ts", pa.timestamp("us", "UTC"))])
-ROWS = 10_000
+ROWS = 40_000
 TOTALS = "SELECT COUNT(*) AS n, SUM(a.v) AS x, SUM(b.v) AS y FROM a JOIN b ON a.k = b.k"
 
 

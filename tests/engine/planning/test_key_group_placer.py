@@ -83,6 +83,7 @@ def together(rng: np.random.Generator) -> Keys:
     return {"x": x, "y": (7 * x + 3) % KEYS}
 
 
+@pytest.mark.slow  # the solver's budget is seconds of a quiet machine
 def test_keys_that_come_to_go_together_are_placed_together(tmp_path: Path) -> None:
     feed = Feed(tmp_path)
     feed.push(apart, 5)
@@ -117,6 +118,7 @@ def test_noise_moves_nothing(tmp_path: Path) -> None:
     feed.assert_exact()
 
 
+@pytest.mark.slow  # the solver's budget is seconds of a quiet machine
 def test_a_hot_key_group_that_moves_is_followed_where_nothing_is_shipped(tmp_path: Path) -> None:
     feed = Feed(tmp_path, exchange="references", placement="shared", routing="hash")
     # Half of the rows in an eighth of the key groups, which lie in one partition under an even placement.

@@ -101,11 +101,11 @@ def test_the_error_bar_of_a_slice_holds_for_most_seeds(kind: str, bounds: tuple[
     held, errors = 0, []
     for seed in range(20):
         chance = np.random.default_rng(seed)
-        a, b = (Side(keys_of(kind, chance, n), chance.integers(0, 2000, n)) for n in (2000, 1500))
+        a, b = (Side(keys_of(kind, chance, n), chance.integers(0, 2000, n)) for n in (4000, 3000))
         lower_us, upper_us = bounds or (None, None)
         truth = near_pairs(a, b, lower_us, upper_us, same_key=True)
         allowed = near_pairs(a, b, lower_us, upper_us, same_key=False)
-        found = estimated(a, b, bounds, max_entries=400)
+        found = estimated(a, b, bounds, max_entries=800)
         errors.append(found.relative_error)
         # Both the matches and the chance that a pair matches.
         probability, true_probability = found.matches / found.pairs, truth / allowed
