@@ -3,11 +3,12 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.setup-done
+BEFORE ?= main
 SUITES := single queries window multiway smallest ilp adaptive tpch-multi materialize adhoc skew theta aggregates \
 	placement partition elastic
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all coverage lint fmt bench bench-report bench-quick options api walk mutants clean
+.PHONY: help setup demo test test-all coverage lint fmt bench bench-report bench-quick compare options api walk mutants clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +55,9 @@ bench-report: $(STAMP) ## Rewrite docs/benchmarks.md and its plots from docs/ben
 
 bench-quick: $(STAMP) ## Run a short form of all suites, to see that they work
 	@set -e; for suite in $(SUITES); do $(BIN)/dovetail bench $$suite --quick --json bench-results/quick/$$suite.json; done
+
+compare: $(STAMP) ## Compare this tree's speed with a revision's, in turn (BEFORE=main; a quarter of an hour)
+	@$(BIN)/python -m benchmarks.compare.compare $(BEFORE)
 
 options: $(STAMP) ## Rewrite docs/options.md from the records that hold the options
 	@$(BIN)/python -m tools.options_page

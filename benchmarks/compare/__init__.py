@@ -1,0 +1,1 @@
+"""Two revisions of Dovetail against each other: is a change slower?"""
