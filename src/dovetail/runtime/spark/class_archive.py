@@ -78,7 +78,8 @@ def archive_options() -> tuple[str, ...]:
 
 
 def _fingerprint(home: Path, release: str) -> str:
-    jars = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent) / "jars"
+    # As Spark's launcher finds it, whatever link to the environment this process came by.
+    jars = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent).resolve() / "jars"
     jar_times = sorted((jar.name, jar.stat().st_size, jar.stat().st_mtime_ns) for jar in jars.glob("*.jar"))
     known = (str(home), release, str(jars), jar_times, pyspark.__version__)
     return hashlib.sha256(repr(known).encode()).hexdigest()[:24]
