@@ -8,7 +8,8 @@ SUITES := single queries window multiway smallest ilp adaptive tpch-multi materi
 	placement partition elastic
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all coverage lint fmt bench bench-report bench-quick compare options api walk mutants clean
+.PHONY: help setup demo test test-all coverage first-hour lint fmt bench bench-report bench-quick compare options api \
+	walk mutants clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,6 +23,8 @@ $(STAMP): pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing Dovetail and all that it needs into $(VENV): some hundred MB, a few minutes (once)"
 	$(BIN)/python -m pip install --disable-pip-version-check -e '.[dev]'
+	@echo "Warming up, so that later starts are quick (a machine that cannot be warmed up works as well)"
+	@$(BIN)/dovetail warm-up || true
 	@touch $@
 
 demo: $(STAMP) ## Run the live demo for a minute (Ctrl-C ends it earlier)
@@ -35,6 +38,11 @@ test-all: $(STAMP) ## Run all tests, also the slow ones, thousands of random cas
 
 coverage: $(STAMP) ## Print the branch coverage of `make test`, room by room
 	@$(BIN)/python -m tools.coverage
+
+TIMES ?= 1
+LOAD  ?= 0
+first-hour: $(STAMP) ## Run every program and command of the pages as written (TIMES=10 LOAD=8: often, on a busy machine)
+	@$(BIN)/python -m tools.first_hour --times $(TIMES) --load $(LOAD)
 
 lint: $(STAMP) ## Check style, format, types and import layers
 	$(BIN)/ruff check .

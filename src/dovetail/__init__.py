@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from dovetail.core.compiled_cache import keep_compiled
 from dovetail.core.errors import (
     BucketCorrupt,
     BucketMissing,
@@ -94,6 +95,9 @@ _MODULE_BY_NAME = {
     "StreamSpec": "dovetail.query.stream_spec",
     "local_spark": "dovetail.runtime.spark.local_session",
 }
+
+# Before anything imports numba.
+keep_compiled()
 
 
 def __getattr__(name: str) -> Any:

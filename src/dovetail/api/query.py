@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from dovetail.core.errors import QueryError
 from dovetail.core.html_table import html_table
 from dovetail.core.shown_text import ShownText
+from dovetail.core.silence import OnWait, say_on_stderr
 from dovetail.engine.admission.query_estimate import QueryEstimate
 from dovetail.engine.backfill.record import BackfillStatus
 from dovetail.engine.control.query_status import QueryStatus
@@ -121,7 +122,7 @@ class Query:
         query, files = self._engine.queries.compiled(self.id), self._engine.answers.results(self.id)
         return read_results(self._spark, self._engine.root, query, files)
 
-    def tail(self, *, from_batch: int | None = None) -> Tail:
+    def tail(self, *, from_batch: int | None = None, on_wait: OnWait = say_on_stderr) -> Tail:
         """Answers as they are committed, from the next batch on or from `from_batch`; waits for those to come.
 
             for row in query.tail():
@@ -131,8 +132,10 @@ class Query:
         whole, once, in order, however slowly it is read. Answers that may be taken back have a last column `_change`,
         as for `foreach_batch`. It ends when the query is dropped or replaced or the session has ended
         (`tail.end_reason`), and raises what stopped the query or the session.
+        While nothing comes, `on_wait` is called with a line that says why («batch 1 has been running for 12 s»): after
+        2 s, when the reason changes, else every 10 s. Unless you give your own, it prints to stderr.
         """
-        return Tail(self._engine, self.id, self._pipeline.has_ended, from_batch=from_batch)
+        return Tail(self._engine, self.id, self._pipeline.has_ended, from_batch=from_batch, on_wait=on_wait)
 
     def foreach_batch(self, function: TakeBatch, *, after: int | None = None) -> Delivery:
         """Have `function(arrow_table, batch)` called with every batch's answers, in order, in a thread of its own.

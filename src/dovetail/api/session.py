@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
@@ -46,6 +46,7 @@ from dovetail.runtime.spark.interrupts import keep_interrupts_from_batches
 from dovetail.runtime.spark.open_stream import check_source
 from dovetail.runtime.spark.pipeline import SparkPipeline
 from dovetail.runtime.spark.source_history import SourceHistory
+from dovetail.runtime.spark.stop_first import stop_before
 from dovetail.runtime.spark.streaming_run import aside
 from dovetail.runtime.spark.types import stream_columns
 from dovetail.runtime.spark.worker_python import use_own_interpreter
@@ -90,6 +91,7 @@ class Session:
         self._trigger = check_trigger(trigger)
         self._is_stopped = False
         self._stopping: Future[None] | None = None
+        self._forget_spark: Callable[[], None] = lambda: None
         # May be taken again by a signal handler that meets its own thread here.
         self._stopping_lock = threading.RLock()
         if options.get("partitions") is None:
@@ -242,6 +244,8 @@ class Session:
         if self._engine.plans.elastic is not None:
             self._engine.plans.elastic.interval_s = interval_s(trigger)
         self._pipeline.start(trigger, self._engine.queries.read_columns())
+        self._forget_spark()
+        self._forget_spark = stop_before(self._spark.sparkContext, self.stop)
         self._backfill_thread.start()
         return self
 
@@ -259,7 +263,7 @@ class Session:
         Else it is interrupted, and runs again after the next start; never both. Sinks get some seconds for what is
         committed; what they do not have then, they get after the next start.
         It may be called from everywhere, signal handlers too, and again: each call waits for the one stop. Only a
-        function of `foreach_batch`, which a stop waits for, goes on at once.
+        function of `foreach_batch`, which a stop waits for, goes on at once. `spark.stop()` calls it first.
         """
         with self._stopping_lock:
             if self._stopping is None or (self._stopping.done() and self._stopping.exception() is not None):
@@ -269,6 +273,7 @@ class Session:
 
     def _end(self, timeout: float | None) -> None:
         self._is_stopped = True
+        self._forget_spark()
         self._pipeline.stop(timeout)
         self._backfill_thread.stop()
         self._backfills.close()

@@ -13,6 +13,7 @@ from dovetail.cli.sql import sql
 from dovetail.cli.stream import stream
 from dovetail.cli.token import token
 from dovetail.cli.top import top
+from dovetail.cli.warm_up import warm_up
 
 app = typer.Typer(
     name="dovetail",
@@ -24,6 +25,7 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(bench)
 app.command()(calibrate)
+app.command()(warm_up)
 app.command()(serve)
 app.add_typer(token)
 app.add_typer(query)

@@ -15,6 +15,7 @@ from dovetail.client.transport import Transport, json_of
 from dovetail.core.errors import QueryError
 from dovetail.core.html_table import html_table
 from dovetail.core.shown_text import ShownText
+from dovetail.core.silence import OnWait, say_on_stderr
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -115,15 +116,24 @@ class Query:
         """As `to_arrow`, for pandas."""
         return self.to_arrow(last=last).to_pandas()
 
-    def tail(self, *, from_batch: int | None = None, patience_s: float = 60.0) -> Tail:
+    def tail(self, *, from_batch: int | None = None, patience_s: float = 60.0, on_wait: OnWait = say_on_stderr) -> Tail:
         """Answers as they are committed, from the next batch on or from `from_batch`, over lost connections.
 
         Iterates over rows as dictionaries; `tail.batches()` iterates over batches, each with its number. A batch comes
         whole, once, in order. Where answers are taken back each row has a `status.change_column`: 1 when it came, -1
         when it went. It ends when the query is dropped or replaced (`tail.end_reason`), and raises what stopped the
         query or the session.
+        While nothing comes, `on_wait` is called with a line that says why; unless you give your own, it prints to
+        stderr.
         """
-        return Tail(self._transport, self._path, self.status, from_batch=from_batch, patience_s=patience_s)
+        return Tail(
+            self._transport,
+            self._path,
+            self.status,
+            from_batch=from_batch,
+            patience_s=patience_s,
+            on_wait=on_wait,
+        )
 
     def _change(self, method: str, body: dict[str, Any] | None, wait_s: float, request: str) -> QueryStatus:
         answer = self._transport.change(method, self._path, body, wait_s=wait_s, request=request)

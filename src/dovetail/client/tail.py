@@ -19,6 +19,7 @@ from dovetail.client.results import read_answers
 from dovetail.client.transport import Transport, is_passing
 from dovetail.core.answer_batch import AnswerBatch
 from dovetail.core.errors import DovetailError, QueryError, SessionError
+from dovetail.core.silence import OnWait, say_on_stderr
 
 FIRST_PAUSE_S = 0.2
 LONGEST_PAUSE_S = 5.0
@@ -43,15 +44,23 @@ class Tail:
     """Iterates over rows, as JSON writes them (docs/rest.md): each batch whole, in order, once.
 
     It ends when the query is dropped or replaced; `end_reason` says which. It raises what stopped the query or the
-    session. `patience_s` is how long the service may be away in one go.
+    session. `patience_s` is how long the service may be away in one go. While nothing comes, `on_wait` hears why.
     """
 
     def __init__(
-        self, transport: Transport, path: str, status: QueryStatus, *, from_batch: int | None, patience_s: float
+        self,
+        transport: Transport,
+        path: str,
+        status: QueryStatus,
+        *,
+        from_batch: int | None,
+        patience_s: float,
+        on_wait: OnWait = say_on_stderr,
     ) -> None:
         self._transport = transport
         self._path = path
         self._patience_s = patience_s
+        self._on_wait = on_wait
         # Said by number, not as «the next one»: a connection that breaks before its first event loses nothing.
         self._next_batch = status.committed_batch + 1 if from_batch is None else from_batch
         self._last_event_id: str | None = None
@@ -102,6 +111,9 @@ class Tail:
             return self._batch(event, data)
         if event.kind == "state":
             return self._state(data)
+        if event.kind == "waiting":
+            self._on_wait(f"waiting: {data['text']}")
+            return None
         if event.kind == "end" and data["reason"] == "failed":
             raise SessionError("the session behind the service has failed", hint="see the log of the service")
         if event.kind == "end" and data["reason"] == "quarantined":

@@ -29,6 +29,7 @@ class Head:
         self.lock = threading.RLock()
         self._moved = threading.Condition(self.lock)
         self._state = state
+        self._is_told = True
         self.recent = RecentBatches()
         self._given = given or StatsCatalog()
 
@@ -55,17 +56,22 @@ class Head:
     def move(self, state: EngineState) -> None:
         """The state is committed. Whoever waits for it is woken by `announce`, once its figures are taken."""
         with self.lock:
-            self._state = state
+            self._state, self._is_told = state, False
 
     def announce(self, figures: BatchFigures) -> None:
         with self.lock:
             self.recent.note(figures)
+            self._is_told = True
             self._moved.notify_all()
 
     def wait_for(self, is_there: Callable[[], bool], timeout_s: float | None = None) -> bool:
         """Until a commit makes it true; False when the time is up first."""
         with self.lock:
             return self._moved.wait_for(is_there, timeout_s)
+
+    def await_told(self, timeout_s: float) -> bool:
+        """Until the figures are those of the newest batch; False when the time is up first."""
+        return self.wait_for(lambda: self._is_told, timeout_s)
 
 
 def _row_bytes_by_store(buckets: Iterable[BucketMeta]) -> dict[str, float]:

@@ -16,14 +16,20 @@ from dovetail.service.config.options import Limits
 
 
 class Events:
-    """Reads a stream's events one by one."""
+    """Reads a stream's events one by one; those that only say why nothing comes are kept aside."""
 
     def __init__(self, response):
         self.status_code = response.status_code
         self.heartbeats = 0
+        self.waiting = []
         self._lines = response.iter_lines()
 
     def next(self):
+        while (found := self.any()) is not None and found[0] == "waiting":
+            self.waiting.append(found[1])
+        return found
+
+    def any(self):
         found = {}
         for line in self._lines:
             if line.startswith(":"):
@@ -200,3 +206,17 @@ def test_many_streams_do_not_hold_up_other_requests(world, client, join):
             thread.join()
         for response in opened:
             response.close()
+
+
+def test_while_nothing_comes_an_event_says_why(world, client, join):
+    client.post("/v1/queries", json={"sql": join, "name": "q"})
+    with listening(client, "/v1/queries/q/events") as events:
+        assert events.any()[0] == "state"
+        kind, data, event_id = events.any()
+        assert (kind, event_id) == ("waiting", None)
+        assert data == {"reason": "pending", "text": "pending: begins with the first batch"}
+        world.push(a=[(1, 1, 0)])
+        assert events.any()[0] == "state"
+        assert events.any()[1]["text"] == "no row of stream b has come yet"
+        matches(world, 1)
+        assert events.next()[0] == "batch"

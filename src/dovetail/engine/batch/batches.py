@@ -16,6 +16,7 @@ crash after it:         the batch was; brought again, it is not run again
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from dovetail.engine.batch.aftermath import Aftermath
@@ -29,6 +30,17 @@ from dovetail.engine.batch.tell_batch import tell_batch
 from dovetail.engine.progress.print_progress import print_progress
 from dovetail.plan.sampled_join import SampledJoin
 
+TELLING_PATIENCE_S = 10.0
+"""How long whoever asks for progress waits for a batch that is committed and not told yet, which takes moments."""
+
+
+@dataclass(frozen=True)
+class UnderWay:
+    """A batch that has begun and is neither committed nor failed; `lasts_s` is by the clock."""
+
+    batch: int
+    lasts_s: float
+
 
 class Batches:
     """One thread runs them; who asks for progress or wants a join sampled may be in another."""
@@ -38,15 +50,20 @@ class Batches:
         self._idle_watch = IdleWatch(parts.options.limits.idle_timeout_s)
         self._aftermath = Aftermath()
         self._sampled_joins: tuple[SampledJoin, ...] = ()
+        self._began: tuple[int, float] | None = None
 
     def run(self, batch: int, run: Run, offsets: Mapping[str, str] | None = None) -> bool:
         """One batch, exactly once: False if it was committed before. `offsets`: by stream, how far it is read then."""
         if batch <= self._parts.head.batch:
             return False
-        begun = begin_batch(batch, offsets or {}, self._sampled_joins, self._parts)
-        ran = run_tasks(begun, run, self._parts.on_step)
-        settled = settle_batch(ran, self._idle_watch, self._parts)
-        committed = commit_batch(settled, self._parts)
+        self._began = batch, self.now
+        try:
+            begun = begin_batch(batch, offsets or {}, self._sampled_joins, self._parts)
+            ran = run_tasks(begun, run, self._parts.on_step)
+            settled = settle_batch(ran, self._idle_watch, self._parts)
+            committed = commit_batch(settled, self._parts)
+        finally:
+            self._began = None
         tell_batch(committed, self._aftermath, self._parts)
         return True
 
@@ -55,7 +72,22 @@ class Batches:
         self._sampled_joins = joins
 
     @property
+    def now(self) -> float:
+        """By the clock that batches are timed with."""
+        return self._parts.clock()
+
+    @property
+    def under_way(self) -> UnderWay | None:
+        """The batch that runs now; None between two."""
+        began = self._began
+        return None if began is None else UnderWay(began[0], self.now - began[1])
+
+    @property
     def progress(self) -> dict[str, Any] | None:
-        """The figures of the last batch as users see them; None before the first one of this process."""
+        """The figures of the last batch as users see them; None before the first one of this process.
+
+        Never of a batch older than the answers that can be read: a commit that is being told is waited for.
+        """
+        self._parts.head.await_told(TELLING_PATIENCE_S)
         figures = self._parts.head.figures
         return None if figures is None else print_progress(figures)

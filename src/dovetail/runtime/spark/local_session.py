@@ -11,6 +11,7 @@ from pathlib import Path
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from dovetail.runtime.spark.class_archive import JAVA_OPTIONS, archive_options
 from dovetail.runtime.spark.java import ensure_java
 
 _JVM_END_TIMEOUT_S = 30.0
@@ -29,11 +30,11 @@ def local_spark(app_name: str, cores: int = 2, *, log_file: Path | None = None, 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     # Nothing outside this machine talks to a local session, and Spark warns when it has to guess an address.
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    # The launcher is a Java of its own, which ends after a moment: it shall not compile thoroughly what runs once.
+    os.environ.setdefault("SPARK_LAUNCHER_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     builder = SparkSession.builder.appName(app_name).master(f"local[{cores}]")
-    for key, value in _settings(cores).items():
+    for key, value in {**_settings(cores), **_with_archive(conf)}.items():
         builder = builder.config(key, value)
-    for key, value in conf.items():
-        builder = builder.config(key.replace("__", "."), value)
     with _stderr_to(log_file):
         spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
@@ -59,6 +60,13 @@ def _stderr_to(log_file: Path | None) -> Iterator[None]:
         sys.stderr.flush()
         os.dup2(kept, 2)
         os.close(kept)
+
+
+def _with_archive(conf: dict[str, str]) -> dict[str, str]:
+    """The user's settings by their own names, and Java's options with the class archive, if there is one."""
+    given = {key.replace("__", "."): value for key, value in conf.items()}
+    options = (*archive_options(), *((given[JAVA_OPTIONS],) if JAVA_OPTIONS in given else ()))
+    return {**given, JAVA_OPTIONS: " ".join(options)} if options else given
 
 
 def _settings(cores: int) -> dict[str, str]:
@@ -88,7 +96,7 @@ def _settings(cores: int) -> dict[str, str]:
     }
 
 
-def end_local_spark(spark: SparkSession) -> None:
+def end_local_spark(spark: SparkSession, *, timeout_s: float = _JVM_END_TIMEOUT_S) -> None:
     """Stop the session and its JVM, and wait for it: only then are all of Spark's temporary files gone.
 
     `spark.stop()` alone leaves the JVM running until this process ends.
@@ -101,7 +109,7 @@ def end_local_spark(spark: SparkSession) -> None:
     gateway.shutdown()
     # Spark's gateway server ends when its stdin does.
     process.stdin.close()
-    process.wait(timeout=_JVM_END_TIMEOUT_S)
+    process.wait(timeout=timeout_s)
     # So that a later session of this process starts a JVM of its own.
     SparkContext._gateway = None
     SparkContext._jvm = None

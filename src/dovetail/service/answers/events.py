@@ -2,6 +2,8 @@
 
     wait for a commit -> read what it brought from files and registry -> send it -> wait again
 
+While no answers come, an event says why: after a moment, when the reason changes, and every few seconds.
+
 The batch is the event's id. A client that comes back with the last id it saw goes on behind it, whether it was slow,
 cut off, or the service was restarted: the files are the buffer.
 """
@@ -17,7 +19,9 @@ from typing import Any
 from starlette.concurrency import iterate_in_threadpool, run_in_threadpool
 
 from dovetail.core.errors import UnknownQuery
+from dovetail.core.silence import FIRST_S, Silence
 from dovetail.engine.control.registry import QueryState
+from dovetail.engine.delivery.waiting_for import waiting_for
 from dovetail.engine.engine import Engine
 from dovetail.service.answers.commit_feed import CommitFeed
 from dovetail.service.answers.json_rows import json_bytes, json_rows
@@ -52,6 +56,7 @@ async def query_events(
     """Of one query, beginning with `from_batch`."""
     reader = await run_in_threadpool(AnswerReader, engine, query_id)
     shown: QueryStateView | None = None
+    silence = Silence()
     while True:
         pulse = feed.pulse
         try:
@@ -65,6 +70,7 @@ async def query_events(
         async for found in iterate_in_threadpool(reader.batches(from_batch, pace.rows)):
             yield event("batch", _batch_data(view, found), found.batch)
             from_batch = found.batch + 1
+            silence.heard()
         from_batch = max(from_batch, view.committed_batch + 1)
         if view.state == QueryState.QUARANTINED.value:
             yield event("end", {"reason": "quarantined"})
@@ -76,7 +82,7 @@ async def query_events(
         if feed.end_reason is not None:
             yield event("end", {"reason": feed.end_reason})
             return
-        async for beat in _until(feed, pulse, pace):
+        async for beat in _until_telling(engine, query_id, feed, pulse, pace, silence):
             yield beat
 
 
@@ -104,6 +110,22 @@ async def _until(feed: CommitFeed, pulse: asyncio.Event, pace: EventPace) -> Asy
     sent_at = time.monotonic()
     while not await feed.wait(pulse, sent_at + pace.heartbeat_s - time.monotonic()):
         yield HEARTBEAT
+        sent_at = time.monotonic()
+
+
+async def _until_telling(
+    engine: Engine, query_id: str, feed: CommitFeed, pulse: asyncio.Event, pace: EventPace, silence: Silence
+) -> AsyncIterator[bytes]:
+    """As `_until`, and in between why no answer comes."""
+    sent_at = time.monotonic()
+    while not await feed.wait(pulse, min(FIRST_S, sent_at + pace.heartbeat_s - time.monotonic())):
+        waiting = await run_in_threadpool(waiting_for, engine, query_id) if silence.may_be_due else None
+        if waiting is not None and silence.is_due(waiting):
+            yield event("waiting", {"reason": waiting.reason, "text": waiting.text})
+        elif time.monotonic() - sent_at < pace.heartbeat_s:
+            continue
+        else:
+            yield HEARTBEAT
         sent_at = time.monotonic()
 
 

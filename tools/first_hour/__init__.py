@@ -1,0 +1,1 @@
+"""Runs every program and command of the pages as a new user would: see `__main__`."""
