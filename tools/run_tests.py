@@ -4,7 +4,8 @@
 
 `--all` also takes what is slow, four times the examples of every hypothesis test, and a Kafka broker.
 Spark has a process of its own beside the workers of all other tests: with a JVM in each of two workers, both were seen
-to wait for ever in a foreachBatch callback. What a suite printed is in build/tests; of one that fails it is shown.
+to wait for ever in a foreachBatch callback. In a fresh clone kernels are compiled first: each of the three processes
+would compile the same ones. What a suite printed is in build/tests; of one that fails it is shown.
 """
 
 from __future__ import annotations
@@ -106,6 +107,21 @@ def run_side_by_side(lanes: Iterable[Sequence[Suite]], arguments: Sequence[str])
     return sorted(outcomes, key=lambda each: order.index(each.suite))
 
 
+def compile_kernels() -> None:
+    """Unless some are compiled: then few are missing, or none."""
+    if any((ROOT / "src").rglob("*.nbi")):
+        return
+    began = time.monotonic()
+    print("compiling kernels, once", flush=True)
+    running = [
+        subprocess.Popen([sys.executable, "-m", "tools.compile_kernels", part], cwd=ROOT)  # noqa: S603
+        for part in ("rows", "rest")
+    ]
+    for each in running:
+        each.wait()
+    print(f"{(time.monotonic() - began) / 60:5.1f} min  kernels are compiled", flush=True)
+
+
 def _progress(suite: Suite) -> str:
     text = suite.log.read_text(encoding="utf-8", errors="replace") if suite.log.exists() else ""
     percents = _PERCENT.findall(text)
@@ -117,6 +133,7 @@ def main(given: Sequence[str]) -> int:
     arguments = [*(["--hypothesis-profile=many"] if is_all else []), *(each for each in given if each != "--all")]
     for log in LOGS.glob("*.log"):
         log.unlink()
+    compile_kernels()
     outcomes = run_side_by_side(ALL if is_all else FAST, arguments)
     for outcome in outcomes:
         if not outcome.is_good:

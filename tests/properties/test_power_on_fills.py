@@ -16,7 +16,7 @@ from dovetail.runtime.probe.probe_operator import ProbeOperator
 from dovetail.store.bucket_file import BucketMeta
 from tests.support.planted_bugs import Bug, found_at
 
-KINDS = ("plain chains",)
+KINDS = ("fills",)
 
 
 def first_part_is_skipped(whole: Callable[[_Hop], None]) -> Callable[[_Hop], None]:
@@ -73,11 +73,6 @@ BUGS = [
 ]
 
 
-NEEDS_LUCK = pytest.mark.xfail(reason="few cases that make test draws fill twice", strict=False)
-
-
-@pytest.mark.parametrize(
-    "bug", [pytest.param(bug, marks=NEEDS_LUCK if bug.what == "rows are joined twice" else ()) for bug in BUGS], ids=str
-)
+@pytest.mark.parametrize("bug", BUGS, ids=str)
 def test_a_planted_bug_is_found(bug: Bug) -> None:
     assert found_at(bug) is not None
