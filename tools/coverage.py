@@ -62,11 +62,6 @@ def rooms_of(files: Mapping[str, Mapping[str, Mapping[str, int]]]) -> dict[str, 
 
 def table_of(rooms: Mapping[str, Room]) -> str:
     """The page's part on coverage: all rooms, the least covered first."""
-    under = {name for name, room in rooms.items() if room.percent < ENOUGH}
-    if unexplained := under - set(REASONS):
-        raise SystemExit(
-            f"under {ENOUGH:.0f}% and without a reason in tools/coverage.py: {', '.join(sorted(unexplained))}"
-        )
     whole = _whole(rooms)
     lines = [
         f"**{whole.percent:.1f}%** of {whole.all:,} lines and branches run in `make test`, by `make coverage`.",
@@ -75,7 +70,8 @@ def table_of(rooms: Mapping[str, Room]) -> str:
         "|---|---|---|",
     ]
     for name, room in sorted(rooms.items(), key=lambda each: (each[1].percent, each[0])):
-        lines.append(f"| `{name or '.'}` | {room.percent:.1f}% | {REASONS[name] if name in under else ''} |")
+        reason = REASONS.get(name, "no reason is known yet") if room.percent < ENOUGH else ""
+        lines.append(f"| `{name or '.'}` | {room.percent:.1f}% | {reason} |")
     return "\n".join(lines)
 
 
@@ -112,7 +108,10 @@ def main(arguments: Sequence[str]) -> int:
     print(f"< under {ENOUGH:.0f}%")
     print(f"branch coverage: {whole.percent:.1f}% of {whole.all:,} lines and branches")
     write_page(rooms)
-    return int(not is_good)
+    unexplained = [name for name, room in rooms.items() if room.percent < ENOUGH and name not in REASONS]
+    if unexplained:
+        print(f"without a reason in tools/coverage.py: {', '.join(unexplained)}")
+    return int(not is_good or bool(unexplained))
 
 
 if __name__ == "__main__":
