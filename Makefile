@@ -76,7 +76,7 @@ api: $(STAMP) ## Rewrite docs/api.md from the docstrings of what users import
 walk: $(STAMP) ## Follow one query from SQL to answer, file by file
 	@$(BIN)/python -m tools.walk
 
-mutants: $(STAMP) ## Plant bugs one at a time and see that the tests find each (half an hour)
+mutants: $(STAMP) ## Plant bugs one at a time and see that the tests find each (minutes)
 	@$(BIN)/python -m tools.mutants
 
 clean: ## Remove .venv, caches and build output

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 settings.register_profile("dovetail", deadline=None, print_blob=True, max_examples=50)
 # `make test-all` takes this one.
 settings.register_profile("many", settings.get_profile("dovetail"), max_examples=200)
+# `make mutants` takes this one: it asks whether a test fails, not for the smallest case in which it does.
+settings.register_profile("first", settings.get_profile("dovetail"), phases=[Phase.explicit, Phase.generate])
 settings.load_profile("dovetail")
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.generators.scenarios import MAKERS
 from tools.mutants import LIST, ROOT, Mutant, read_mutants
 
 MUTANTS = list(read_mutants(LIST.read_text(encoding="utf-8")))
@@ -25,7 +26,11 @@ def test_bug_can_be_planted(mutant: Mutant, tmp_path: Path) -> None:
     shutil.copy(source, copy)
     mutant.plant(tmp_path)
     compile(copy.read_text(encoding="utf-8"), mutant.file, "exec")
-    assert all((ROOT / tests).exists() for tests in mutant.tests)
+    for test in mutant.tests:
+        path, _, name = test.partition("::")
+        assert (ROOT / path).exists()
+        assert not name or f"def {name.partition('[')[0]}(" in (ROOT / path).read_text(encoding="utf-8")
+    assert set(mutant.scenarios) <= {*MAKERS, "any"}
 
 
 def test_stale_bug_is_told(tmp_path: Path) -> None:
@@ -33,4 +38,4 @@ def test_stale_bug_is_told(tmp_path: Path) -> None:
     file.parent.mkdir(parents=True)
     file.write_text("x = 1\n")
     with pytest.raises(ValueError, match="0 times"):
-        Mutant("gone", "a.py", "y = 1", "y = 2", ("tests",)).plant(tmp_path)
+        Mutant("gone", "a.py", "y = 1", "y = 2", tests=("tests",)).plant(tmp_path)

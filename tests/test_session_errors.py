@@ -331,7 +331,10 @@ def test_a_bucket_that_vanishes_while_it_runs_is_the_error_that_the_user_gets(be
 # Stopping
 
 
-@pytest.mark.parametrize("step", ["before_run", "before_manifest", "after_manifest"])
+LATER_STEPS = [pytest.param(step, marks=pytest.mark.slow) for step in ("before_run", "after_manifest")]
+
+
+@pytest.mark.parametrize("step", ["before_manifest", *LATER_STEPS])
 def test_a_stop_in_the_middle_of_a_batch_loses_and_doubles_nothing(bench: Bench, step: str) -> None:
     for number in range(2):
         bench.add_batch(number)

@@ -1,47 +1,63 @@
-"""`make mutants`: plants one bug at a time into a copy of the repository and shows that `make test` finds it.
+"""`make mutants`: plants one bug at a time into a copy of the repository and shows that the tests find each.
 
-    tools/mutants.txt   the bugs: a name, a file, the line to change, what it becomes, and the tests that must fail
+    python -m tools.mutants [WORD ...] [--workers N]
 
-A bug that no test finds is a hole in the tests; one whose line is gone is a stale entry. Both fail the run. The named
-tests alone are run, since any failure among them fails `make test`; they must be fast ones. `--only WORD` plants those
-whose name has the word.
+    tools/mutants.txt   the bugs: a name, a file, the line to change, what it becomes, and who finds it
+
+`tests` are tests of `make test`, of which one must fail; `scenarios` are kinds of random scenarios (`any`: all of them
+in their shares), of which one of the first hundred must fail: `make test` draws more, others with every commit. A bug
+costs seconds. One that is not found is a hole in the tests, one whose line is gone is a stale entry; both fail the run.
+Every bug has a copy of its own, which is removed. Words choose the bugs whose name or file has one of them.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 LIST = ROOT / "tools" / "mutants.txt"
 COPIED = ("src", "tests", "benchmarks", "tools", "docs", "examples", "pyproject.toml", "README.md", "ARCHITECTURE.md")
+TESTS, SCENARIOS = "tests", "scenarios"
 FAILED = 1
-"""What pytest ends with when tests ran and some failed."""
-_FIELDS = ("file", "line", "becomes", "tests")
+"""What pytest, and the scenarios, end with when something ran and failed."""
+LONGEST_S = 600
+_PYTEST = (
+    *("-m", "pytest", "-q", "-x", "-m", "not slow and not spark", "--hypothesis-seed=0"),
+    *("--hypothesis-profile=first",),
+    # Plugins are loaded by name: the others take as long as the tests.
+    *("-p", "_hypothesis_pytestplugin", "-p", "anyio", "-p", "no:cacheprovider", "-o", "addopts="),
+    *("--import-mode=importlib", "--doctest-modules", "-rf"),
+)
+_FAILED_TEST = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """A bug: one piece of text of one file, which must be there once, and what stands there instead."""
+    """A bug: one piece of text of one file, which must be there once, what stands there instead, and who finds it."""
 
     name: str
     file: str
     line: str
     becomes: str
-    tests: tuple[str, ...]
+    tests: tuple[str, ...] = ()
+    scenarios: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.line == self.becomes:
             raise ValueError(f"{self.name}: nothing changes")
-        if not self.tests:
-            raise ValueError(f"{self.name}: which tests find it?")
+        if bool(self.tests) == bool(self.scenarios):
+            raise ValueError(f"{self.name}: who finds it, tests or scenarios?")
 
     def plant(self, root: Path) -> None:
         path = root / "src" / "dovetail" / self.file
@@ -49,6 +65,23 @@ class Mutant:
         if text.count(self.line) != 1:
             raise ValueError(f"{self.name}: {self.file} has its line {text.count(self.line)} times, not once")
         path.write_text(text.replace(self.line, self.becomes), encoding="utf-8")
+
+    def command(self) -> list[str]:
+        if self.tests:
+            return [sys.executable, *_PYTEST, *self.tests]
+        return [sys.executable, "-m", "tools.first_failure", *self.scenarios]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    mutant: Mutant
+    is_found: bool
+    seconds: float
+    said: str
+
+    def __str__(self) -> str:
+        by = f"  by {self.said}" if self.is_found else ""
+        return f"{'found    ' if self.is_found else 'NOT FOUND'} {self.seconds:6.1f} s  {self.mutant.name}{by}"
 
 
 def read_mutants(text: str) -> Iterator[Mutant]:
@@ -59,9 +92,11 @@ def read_mutants(text: str) -> Iterator[Mutant]:
             continue
         name, *fields = lines
         given = dict(line.split(": ", 1) for line in fields)
-        if tuple(given) != _FIELDS:
-            raise ValueError(f"{name}: fields are {', '.join(_FIELDS)}, not {', '.join(given)}")
-        yield Mutant(name, given["file"], given["line"], given["becomes"], tuple(given["tests"].split()))
+        if tuple(given) not in {("file", "line", "becomes", finder) for finder in (TESTS, SCENARIOS)}:
+            raise ValueError(f"{name}: fields are file, line, becomes, and tests or scenarios, not {', '.join(given)}")
+        tests = tuple(given.get(TESTS, "").split())
+        kinds = tuple(kind.strip() for kind in given.get(SCENARIOS, "").split(",") if kind.strip())
+        yield Mutant(name, given["file"], given["line"], given["becomes"], tests, kinds)
 
 
 def copy_tree(to: Path) -> None:
@@ -74,39 +109,63 @@ def copy_tree(to: Path) -> None:
             shutil.copy2(source, to / name)
 
 
-def is_found(mutant: Mutant) -> tuple[bool, str]:
-    """Whether the tests fail with the bug planted, and the end of what they said."""
+def try_out(mutant: Mutant) -> Verdict:
+    """Whether somebody fails with the bug planted, and who; else the end of what was printed."""
+    began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="dovetail-mutant-") as folder:
         root = Path(folder)
         copy_tree(root)
         mutant.plant(root)
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:randomly", "-p", "no:cacheprovider"]
-        run = subprocess.run(  # noqa: S603 - our own tests in our own copy
-            [*command, "-m", "not slow and not spark", *mutant.tests],
-            cwd=root,
-            env={**os.environ, "PYTHONPATH": f"{root / 'src'}{os.pathsep}{root}"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        return run.returncode == FAILED, run.stdout[-2000:]
+        try:
+            run = subprocess.run(  # noqa: S603 - our own tests in our own copy
+                mutant.command(),
+                cwd=root,
+                env={**os.environ, **_settings(root)},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                check=False,
+                timeout=LONGEST_S,
+            )
+        except subprocess.TimeoutExpired:
+            return Verdict(mutant, True, time.monotonic() - began, "never ending")
+    failed = _FAILED_TEST.search(run.stdout)
+    said = failed[1] if failed else run.stdout.strip().splitlines()[-1] if mutant.scenarios else run.stdout[-3000:]
+    # Broken elsewhere than by a test is no find.
+    return Verdict(
+        mutant, run.returncode == FAILED and bool(failed or mutant.scenarios), time.monotonic() - began, said
+    )
 
 
-def main() -> int:
+def _settings(root: Path) -> dict[str, str]:
+    return {
+        "PYTHONPATH": f"{root / 'src'}{os.pathsep}{root}",
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        "DOVETAIL_SEED": "0",
+    }
+
+
+def main(given: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--only", default="", help="plant the bugs whose name has this word")
-    only = parser.parse_args().only
-    mutants = [each for each in read_mutants(LIST.read_text(encoding="utf-8")) if only in each.name]
+    parser.add_argument("words", nargs="*", help="plant the bugs whose name or file has one of these")
+    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="bugs at the same time")
+    options = parser.parse_args(given)
+    mutants = [
+        each
+        for each in read_mutants(LIST.read_text(encoding="utf-8"))
+        if not options.words or any(word in each.name or word in each.file for word in options.words)
+    ]
     survivors = []
-    for number, mutant in enumerate(mutants, 1):
-        found, said = is_found(mutant)
-        print(f"{number:3}/{len(mutants)}  {'found' if found else 'NOT FOUND'}  {mutant.name}", flush=True)
-        if not found:
-            survivors.append(mutant.name)
-            print(said)
+    with ThreadPoolExecutor(options.workers) as pool:
+        for number, verdict in enumerate(pool.map(try_out, mutants), 1):
+            print(f"{number:3}/{len(mutants)}  {verdict}", flush=True)
+            if not verdict.is_found:
+                survivors.append(verdict)
+    for verdict in survivors:
+        print(f"\n{'=' * 20} {verdict.mutant.name} {'=' * 20}\n{verdict.said}")
     print(f"{len(mutants) - len(survivors)} of {len(mutants)} planted bugs are found")
-    return bool(survivors)
+    return int(bool(survivors) or not mutants)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

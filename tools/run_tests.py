@@ -4,7 +4,9 @@
 
 `--all` also takes what is slow, four times the examples of every hypothesis test, and a Kafka broker.
 Spark has a process of its own beside the workers of all other tests: with a JVM in each of two workers, both were seen
-to wait for ever in a foreachBatch callback. What a suite printed is in build/tests; of one that fails it is shown.
+to wait for ever in a foreachBatch callback. In a fresh clone kernels are compiled first: each of the three processes
+would compile the same ones. What a suite printed is in build/tests; of one that fails it is shown.
+In the end a line for every folder says how many of its tests ran and how long they took.
 """
 
 from __future__ import annotations
@@ -14,9 +16,11 @@ import subprocess
 import sys
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from xml.etree import ElementTree
 
 ROOT = Path(__file__).parent.parent
 LOGS = ROOT / "build" / "tests"
@@ -38,8 +42,13 @@ class Suite:
     def log(self) -> Path:
         return LOGS / f"{self.name}.log"
 
+    @property
+    def report(self) -> Path:
+        return LOGS / f"{self.name}.xml"
+
     def command(self, arguments: Sequence[str]) -> list[str]:
-        return [sys.executable, "-m", "pytest", "-n", str(self.workers), "-m", self.marks, *arguments]
+        own = ["-n", str(self.workers), "-m", self.marks, f"--junitxml={self.report}"]
+        return [sys.executable, "-m", "pytest", *own, *arguments]
 
 
 FAST = ((Suite("units", "not slow and not spark", 2),), (Suite("spark", "not slow and spark", 0),))
@@ -74,6 +83,30 @@ def counts_of(text: str) -> dict[str, int]:
     return {"errors" if name == "error" else name: int(count) for count, name in _COUNT.findall(last)}
 
 
+@dataclass
+class Ran:
+    """Tests of a folder: how many ran, and their seconds on the clock together."""
+
+    count: int = 0
+    seconds: float = 0.0
+
+
+def ran_by_folder(reports: Iterable[str]) -> dict[str, Ran]:
+    """From pytest's XML, the longest first.
+
+    >>> ran_by_folder(['<testsuite><testcase classname="tests.plan.test_a" time="2"/></testsuite>'])
+    {'tests/plan': Ran(count=1, seconds=2.0)}
+    """
+    found: dict[str, Ran] = defaultdict(Ran)
+    for report in reports:
+        for case in ElementTree.fromstring(report).iter("testcase"):  # noqa: S314 - written by our own pytest
+            if case.find("skipped") is None:
+                ran = found["/".join(case.get("classname", "").split(".")[:2])]
+                ran.count += 1
+                ran.seconds += float(case.get("time", 0.0))
+    return dict(sorted(found.items(), key=lambda each: -each[1].seconds))
+
+
 def run(suite: Suite, arguments: Sequence[str]) -> Outcome:
     LOGS.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
@@ -106,6 +139,21 @@ def run_side_by_side(lanes: Iterable[Sequence[Suite]], arguments: Sequence[str])
     return sorted(outcomes, key=lambda each: order.index(each.suite))
 
 
+def compile_kernels() -> None:
+    """Unless some are compiled: then few are missing, or none."""
+    if any((ROOT / "src").rglob("*.nbi")):
+        return
+    began = time.monotonic()
+    print("compiling kernels, once", flush=True)
+    running = [
+        subprocess.Popen([sys.executable, "-m", "tools.compile_kernels", part], cwd=ROOT)  # noqa: S603
+        for part in ("rows", "rest")
+    ]
+    for each in running:
+        each.wait()
+    print(f"{(time.monotonic() - began) / 60:5.1f} min  kernels are compiled", flush=True)
+
+
 def _progress(suite: Suite) -> str:
     text = suite.log.read_text(encoding="utf-8", errors="replace") if suite.log.exists() else ""
     percents = _PERCENT.findall(text)
@@ -115,14 +163,18 @@ def _progress(suite: Suite) -> str:
 def main(given: Sequence[str]) -> int:
     is_all = "--all" in given
     arguments = [*(["--hypothesis-profile=many"] if is_all else []), *(each for each in given if each != "--all")]
-    for log in LOGS.glob("*.log"):
-        log.unlink()
+    for old in (*LOGS.glob("*.log"), *LOGS.glob("*.xml")):
+        old.unlink()
+    compile_kernels()
     outcomes = run_side_by_side(ALL if is_all else FAST, arguments)
     for outcome in outcomes:
         if not outcome.is_good:
             print(f"\n{'=' * 30} {outcome.suite.name} {'=' * 30}")
             print(outcome.suite.log.read_text(encoding="utf-8", errors="replace"))
     print()
+    reports = [outcome.suite.report for outcome in outcomes if outcome.suite.report.exists()]
+    for folder, ran in ran_by_folder(report.read_text(encoding="utf-8") for report in reports).items():
+        print(f"{folder:24}{ran.count:6} tests {ran.seconds:8.1f} s")
     for outcome in outcomes:
         print(outcome)
     return int(not all(outcome.is_good for outcome in outcomes))

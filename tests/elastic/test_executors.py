@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 PROGRAM = Path(__file__).parent / "elastic_program.py"
 SOURCE = Path(__file__).parents[2] / "src"
@@ -129,7 +129,6 @@ def test_executors_join_and_leave_and_one_is_killed_in_mid_run(tmp_path: Path, r
     assert [entry["movedRows"] for entry in units] == [0] * len(units)
 
 
-@pytest.mark.slow
 def test_executors_come_and_go_again_and_again(tmp_path: Path, runs: list[Run]) -> None:
     rates = [*[500] * 3, *[3500] * 6, *[200] * 8]
     run = Run(tmp_path, [*rates, *rates], "local-cluster[3,1,1024]", 3)
@@ -143,7 +142,6 @@ def test_executors_come_and_go_again_and_again(tmp_path: Path, runs: list[Run]) 
     assert sum(was != now for was, now in pairwise(executors)) >= 4
 
 
-@pytest.mark.slow
 def test_with_dynamic_allocation_executors_are_left_to_spark(tmp_path: Path, runs: list[Run]) -> None:
     """With the settings of docs/elastic.md. Whether Spark adds one depends on how long tasks wait."""
     settings = {

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail.core.errors import SqlError
 from dovetail.frontend.compile_sql import compile_sql
 from dovetail.query.stream import Stream
 from dovetail.query.types import BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, SqlType
+from tests.support.examples import examples
 
 COLUMNS = (
     ("k", INT),
@@ -101,7 +102,7 @@ def refusal_of(text: str) -> SqlError | None:
     return None
 
 
-@settings(max_examples=400)
+@examples(3)
 @given(damaged_texts())
 def test_damaged_text_compiles_or_is_refused_with_a_place(text):
     refusal = refusal_of(text)

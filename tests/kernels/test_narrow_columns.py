@@ -6,10 +6,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail.kernels.narrow_columns import narrow_columns, widen_columns
+from tests.support.examples import examples
 
 WHOLE = {pa.int16(): 15, pa.int32(): 31, pa.int64(): 63}
 TIMES_US = (-(2**51), 2**51)
@@ -37,7 +38,7 @@ COLUMNS = [
 ]
 
 
-@settings(max_examples=400, deadline=None)
+@examples(3)
 @given(st.one_of(*COLUMNS), st.integers(0, 3))
 def test_the_same_values_come_out_again(column: pa.Array, skipped: int) -> None:
     batch = pa.RecordBatch.from_arrays([column.slice(skipped)], ["x"])

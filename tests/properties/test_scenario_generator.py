@@ -110,7 +110,7 @@ def test_scenarios_do_what_they_are_for() -> None:
     """Else that their answers are right would show little."""
     watch = Watch()
     seen = watch.seen
-    for scenario in SCENARIOS[:32]:
+    for scenario in SCENARIOS[:20]:
         watch.begin()
         runs = check_scenario(scenario, watch.after_batch).runs
         for query in scenario.case.queries:
@@ -118,9 +118,9 @@ def test_scenarios_do_what_they_are_for() -> None:
                 seen["answers"] += bool(runs[query.name].answers)
                 seen["stopped by a limit"] += runs[query.name].failed_batch is not None
                 seen["complete from before"] += runs[query.name].complete_from < query.created_at
-    assert min(seen.values()) >= 2, seen
+    assert min(seen.values()) >= 1, seen
     assert len(seen) == 7
-    assert seen["answers"] > 20, seen
+    assert seen["answers"] > 15, seen
 
 
 def emits_of(case: EngineCase) -> list[Emit]:

@@ -16,6 +16,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from dovetail.service.config.options import Limits
+from tests.support.examples import examples
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 PATIENCE_S = 20
@@ -38,7 +39,7 @@ def operations(service):
 
 
 @pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
-@settings(max_examples=100, suppress_health_check=list(HealthCheck))
+@settings(examples(0.8), suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_any_request_is_answered_as_the_schema_says(service, operations, mode, data):
     operation = data.draw(st.sampled_from(operations), label="operation")

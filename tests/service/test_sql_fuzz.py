@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail.service.config.options import Limits
+from tests.support.examples import examples
 
 JOINED = "SELECT a.k, b.v FROM a JOIN b ON a.k = b.k AND b.ts BETWEEN a.ts - INTERVAL 5 SECONDS AND a.ts"
 TEXTS = [
@@ -68,7 +69,7 @@ def check(answer):
         assert answer.json()["error"]["message"]
 
 
-@settings(max_examples=150)
+@examples()
 @given(text=st.one_of(damaged(), st.text(max_size=80)))
 def test_any_text_is_answered(client, text):
     for path, body in (

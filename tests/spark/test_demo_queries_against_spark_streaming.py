@@ -91,6 +91,7 @@ def run_spark(spark: SparkSession, files: Path, folder: Path) -> dict[str, Count
     return answers
 
 
+@pytest.mark.slow
 def test_spark_streaming_dovetail_and_batch_sql_agree(spark: SparkSession, files: Path, tmp_path: Path) -> None:
     session = Session(spark, tmp_path / "checkpoint", tuning=EngineTuning(small_batch_rows=0))
     for stream in STREAMS:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ from dovetail import Session
 from dovetail.core.errors import DovetailError
 from dovetail.engine.options import EngineTuning
 from dovetail.store.manifest import read_manifests
+from tests.support.spark_runs import await_that
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,6 +26,7 @@ pytestmark = pytest.mark.spark
 
 SCHEMA = "k bigint, v bigint, unread string, ts timestamp"
 PATIENCE_S = 300
+FILES = 16
 
 
 class Streams:
@@ -145,14 +146,14 @@ def _arrivals(root: Path) -> dict[int, tuple[int, int]]:
     def batch_of(second: int, stream: str) -> int:
         return max(batch for batch, newest in newest_before if newest.get(stream, -1) < 1_000_000 * second)
 
-    return {second: (batch_of(second, "a"), batch_of(second, "b")) for second in range(30)}
+    return {second: (batch_of(second, "a"), batch_of(second, "b")) for second in range(FILES)}
 
 
 def test_it_may_start_anew_in_the_middle_of_batches(spark: SparkSession, tmp_path: Path) -> None:
-    names = [f"v{i}" for i in range(5)]
+    names = [f"v{i}" for i in range(4)]
     for name in "ab":
         (tmp_path / name).mkdir()
-        for second in range(30):
+        for second in range(FILES):
             values = {column: pa.array([100 * second + i for i in range(3)], pa.int64()) for column in names}
             ts = pa.array([1_000_000 * second] * 3).cast(pa.timestamp("us", tz="UTC"))
             path = tmp_path / name / f"{second:03d}.parquet"
@@ -180,18 +181,19 @@ def test_it_may_start_anew_in_the_middle_of_batches(spark: SparkSession, tmp_pat
     waiting.start()
     chance = Random(1)
     for name in names:
-        time.sleep(chance.uniform(0.1, 0.9))
+        goal = session.engine.head.batch + chance.randint(0, 2)
+        await_that(lambda goal=goal: session.engine.head.batch >= goal)
         session.create_query(f"SELECT a.{name} FROM a JOIN b ON a.k = b.k AND {SAME_TIME}", name=name)
     session.process_all_available()
     assert waiting.is_alive(), ends
-    assert first.results().count() == 90
+    assert first.results().count() == 3 * FILES
     arrivals = _arrivals(tmp_path / "checkpoint")
     for name in names:
         query = session.query(name)
         created = query.status.created_batch
         assert created is not None
         seen = sorted(row[name] for row in query.results().collect())
-        seconds = [second for second in range(30) if min(arrivals[second]) >= created]
+        seconds = [second for second in range(FILES) if min(arrivals[second]) >= created]
         assert seen == sorted(100 * second + i for second in seconds for i in range(3)), name
     session.stop()
     waiting.join(PATIENCE_S)

@@ -1,64 +1,104 @@
-"""Random query sets through the real Session: the streamed answers are Spark's own batch answers."""
+"""Random query sets through the real Session: the streamed answers are Spark's own batch answers.
+
+Joins for rows by keys and by other conditions, groups, and outer joins run together, in one session for each way to run
+a batch.
+"""
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from dovetail import Session
-from dovetail.engine.options import EngineTuning
+from dovetail.frontend.compile_sql import compile_sql
 from tests.support.asserts import assert_same_answers
-from tests.support.cases import EngineCase, QueryCase, keep_rows_in_time
-from tests.support.generators.cases import THETAS, CaseLimits, nothing_late, random_case
+from tests.support.cases import EngineCase, QueryCase
+from tests.support.generators.cases import THETAS, CaseLimits, random_case
+from tests.support.generators.outer_cases import OUTER_LIMITS, flushed, random_outer_case
 from tests.support.generators.queries import QueryLimits
-from tests.support.oracles.answers import DuckDbOracle, answers_of_table
-from tests.support.spark_runs import FileStreams, SparkBatchOracle, with_row_ids
+from tests.support.oracles.answers import Answers, DuckDbOracle
+from tests.support.oracles.case_oracle import CaseOracle
+from tests.support.spark_runs import SparkBatchOracle, drain, together
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 
-PATIENCE_S = 120
-MANY_QUERIES = CaseLimits(max_queries=14, max_batches=5, late_queries=False)
-MANY_THETAS = replace(THETAS, max_queries=14, max_batches=5, late_queries=False)
-THETA_SEEDS = (300, 304)
-DRAINED_SEEDS = (101, 103, 200)  # 200: times without zone
-LIVE_SEEDS = (204, 205)
+KEYS = CaseLimits(max_queries=10, max_batches=5, late_queries=False, stream_name="r")
+THETA = replace(THETAS, max_queries=10, max_batches=5, late_queries=False, stream_name="t")
+GROUPS = CaseLimits(
+    max_queries=10,
+    max_batches=5,
+    late_queries=False,
+    max_streams=3,
+    queries=QueryLimits(3, aggregates=0.9),
+    stream_name="g",
+)
+OUTER = replace(OUTER_LIMITS, min_streams=2, max_queries=10, max_batches=5, stream_name="o")
+MANY = 7
 
 
-def case_with_queries(seed: int, limits: CaseLimits, at_least: int) -> EngineCase:
-    """The first case from `seed` on that is rich enough to be worth a Spark session."""
+def rich(make: Callable[[int], EngineCase], seed: int, is_rich: Callable[[EngineCase], bool]) -> EngineCase:
+    """The first case from `seed` on that is worth to run on Spark."""
     while True:
-        case = random_case(seed, limits)
+        case = make(seed)
         has_rows = all(any(batch.get(stream.name) for batch in case.batches) for stream in case.streams)
-        if len(case.queries) >= at_least and len(case.batches) >= 4 and len(case.streams) >= 2 and has_rows:
+        if len(case.queries) >= MANY and len(case.batches) >= 4 and has_rows and is_rich(case):
             return case
         seed += 1000
 
 
-def open_session(
-    spark: SparkSession, case: EngineCase, folder: Path, small_batch_rows: int = 0, **options: object
-) -> tuple[Session, FileStreams]:
-    """By default no batch counts as small, so that every one goes through the exchanges between stages."""
-    streams = FileStreams(spark, case, folder / "streams")
-    session = Session(
-        spark,
-        str(folder / "checkpoint"),
-        partitions=2,
-        key_groups=16,
-        tuning=EngineTuning(small_batch_rows=small_batch_rows),
-        **options,
-    )
-    for stream in case.streams:
-        session.create_stream(
-            stream.name, streams.frame(stream), event_time=stream.event_time, lateness=stream.lateness
-        )
-    return session, streams
+def rows_case(seed: int, limits: CaseLimits) -> EngineCase:
+    return rich(lambda each: random_case(each, limits), seed, lambda case: len(case.streams) >= 2)
+
+
+def groups_case(seed: int) -> EngineCase:
+    """With windowed and running groups."""
+
+    def has_both(case: EngineCase) -> bool:
+        return len({"window(" in query.sql for query in case.queries}) == 2
+
+    return rich(lambda each: random_case(each, GROUPS), seed, has_both)
+
+
+def outer_case(seed: int) -> EngineCase:
+    def has_times(case: EngineCase) -> bool:
+        return all(stream.event_time for stream in case.streams)
+
+    return rich(lambda each: flushed(random_outer_case(each, OUTER)), seed, has_times)
+
+
+def check_rows(spark: SparkSession, case: EngineCase, answers: dict[str, Answers]) -> None:
+    by_spark, by_duckdb = SparkBatchOracle(spark, case), DuckDbOracle(case)
+    for query in case.queries:
+        expected = by_spark.expected(query, complete_from=0)
+        assert_same_answers(by_duckdb.expected(query, complete_from=0), expected, f"oracles differ: {about(query)}")
+        assert_same_answers(answers[query.name], expected, about(query))
+
+
+def check_groups(spark: SparkSession, case: EngineCase, answers: dict[str, Answers]) -> None:
+    oracle, by_spark = CaseOracle(case), SparkBatchOracle(spark, case)
+    streams = {stream.name: stream.stream for stream in case.streams}
+    for query in case.queries:
+        expected, bound = oracle.expected(query, 0), compile_sql(query.sql, streams)
+        assert_same_answers(answers[query.name], expected, about(query))
+        if bound.aggregation is not None:
+            by_batch_sql = by_spark.groups(query, bound, len(case.batches))
+            assert_same_answers(by_batch_sql, expected, f"oracles differ: {about(query)}")
+
+
+def check_outer(spark: SparkSession, case: EngineCase, answers: dict[str, Answers]) -> None:
+    ordinary = SparkBatchOracle(spark, replace(case, batches=case.batches[:-1]))
+    last = SparkBatchOracle(spark, replace(case, batches=({}, case.batches[-1])))
+    for query in case.queries:
+        expected, actual = ordinary.expected(query, 0), answers[query.name]
+        # Rows of the last batch have no later one that decides them.
+        undecided = (actual - expected) & last.expected(query, 0)
+        assert_same_answers(actual - undecided, expected, about(query))
 
 
 def about(query: QueryCase) -> str:
@@ -66,114 +106,29 @@ def about(query: QueryCase) -> str:
 
 
 @pytest.mark.parametrize(
-    ("seed", "small_batch_rows", "limits"),
-    [
-        *((seed, rows, MANY_QUERIES) for seed, rows in zip(DRAINED_SEEDS, (0, 0, 20_000), strict=True)),
-        *((seed, rows, MANY_THETAS) for seed, rows in zip(THETA_SEEDS, (0, 20_000), strict=True)),
-    ],
+    ("small_batch_rows", "keys", "thetas", "groups", "outer"),
+    [(0, 101, 300, 301, 1), (20_000, 200, 304, 302, 2)],  # 200: times without zone
+    ids=["stages", "one task"],
 )
-def test_a_drained_session_answers_as_batch_sql(
-    spark: SparkSession, tmp_path: Path, seed: int, small_batch_rows: int, limits: CaseLimits
+def test_drained_sessions_answer_as_batch_sql(
+    spark: SparkSession, tmp_path: Path, small_batch_rows: int, keys: int, thetas: int, groups: int, outer: int
 ) -> None:
-    case = case_with_queries(seed, limits, at_least=9)
-    session, streams = open_session(spark, case, tmp_path, small_batch_rows, keep_intermediates="always")
-    for batch in range(len(case.batches)):
-        streams.add_batch(batch)
-    handles = {query.name: session.create_query(query.sql, name=query.name) for query in case.queries}
-    session.start(trigger="available_now")
-    session.await_termination(timeout=PATIENCE_S)
-    answers = {name: answers_of_table(handle.results().toArrow()) for name, handle in handles.items()}
-    session.stop()
-
-    kept = keep_rows_in_time(case)
-    by_spark, by_duckdb = SparkBatchOracle(spark, case, kept), DuckDbOracle(case, kept)
-    for query in case.queries:
-        assert handles[query.name].status.state == "running"
-        expected = by_spark.expected(query, complete_from=0)
-        assert_same_answers(by_duckdb.expected(query, complete_from=0), expected, f"oracles differ: {about(query)}")
-        assert_same_answers(answers[query.name], expected, about(query))
-
-
-@pytest.mark.parametrize("seed", LIVE_SEEDS)
-def test_queries_that_come_and_go_while_it_runs_answer_as_batch_sql(
-    spark: SparkSession, tmp_path: Path, seed: int
-) -> None:
-    limits = CaseLimits(max_queries=14, max_batches=5, queries=QueryLimits(max_relations=3))
-    case = with_row_ids(_nothing_late_but_live(case_with_queries(seed, limits, at_least=9)))
-    live = LiveRun(*open_session(spark, case, tmp_path), case)
-    live.run()
-    by_spark = SparkBatchOracle(spark, case)
-    for query in case.queries:
-        handle = live.handles[query.name]
-        assert handle.status.created_batch == live.first_batch_of_phase(query.created_at)
-        complete_from = live.phase_of_batch(handle.status.complete_from)
-        assert complete_from <= query.created_at
-        assert_same_answers(live.answers[query.name], by_spark.expected(query, complete_from), about(query))
-
-
-def _nothing_late_but_live(case: EngineCase) -> EngineCase:
-    """Which batch a file falls into is Spark's choice here, so no row may depend on it to be in time.
-
-    Every file has a row, for that row to tell that its file has arrived.
-    """
-    calm = nothing_late(case)
-    some_rows = {
-        stream.name: next((batch[stream.name] for batch in case.batches if batch.get(stream.name)), ())
-        for stream in case.streams
+    cases = {
+        "keys": rows_case(keys, KEYS),
+        "thetas": rows_case(thetas, THETA),
+        "groups": groups_case(groups),
+        "outer": outer_case(outer),
     }
-    batches = tuple({name: batch.get(name) or rows for name, rows in some_rows.items()} for batch in case.batches)
-    return EngineCase(calm.streams, batches, case.queries, case.partitions, case.key_groups)
-
-
-class LiveRun:
-    """A session that keeps running while files arrive in phases; queries change between phases."""
-
-    def __init__(self, session: Session, streams: FileStreams, case: EngineCase) -> None:
-        self.session = session
-        self.streams = streams
-        self.case = case
-        self.handles: dict[str, object] = {}
-        self.answers: dict[str, object] = {}
-        self.last_batch_by_phase: list[int] = []
-
-    def run(self) -> None:
-        counters = {
-            stream.name: self.session.create_query(
-                f"SELECT a.id FROM {stream.name} a JOIN {stream.name} b ON a.id = b.id", name=f"count_{stream.name}"
-            )
-            for stream in self.case.streams
-        }
-        arrived = dict.fromkeys(counters, 0)
-        for phase, batch in enumerate(self.case.batches):
-            self._change_queries(phase)
-            if phase == 0:
-                self.session.start()
-            self.streams.add_batch(phase)
-            for name, rows in batch.items():
-                arrived[name] += len(rows)
-            self._wait(counters, arrived)
-            # Of the commit that the answers came with; progress is printed a moment later.
-            self.last_batch_by_phase.append(self.session._engine.head.batch)
-        for name, handle in self.handles.items():
-            self.answers[name] = answers_of_table(handle.results().toArrow())
-        self.session.stop()
-
-    def _change_queries(self, phase: int) -> None:
-        for query in self.case.queries:
-            if query.dropped_at == phase:
-                self.handles[query.name].drop()
-            if query.created_at == phase:
-                self.handles[query.name] = self.session.create_query(query.sql, name=query.name)
-
-    def _wait(self, counters: dict[str, object], arrived: dict[str, int]) -> None:
-        deadline = time.monotonic() + PATIENCE_S
-        while any(counters[name].status.total_rows != count for name, count in arrived.items()):
-            assert time.monotonic() < deadline, f"waited {PATIENCE_S} s for rows {arrived}"
-            time.sleep(0.05)
-
-    def first_batch_of_phase(self, phase: int) -> int:
-        return 0 if phase == 0 else self.last_batch_by_phase[phase - 1] + 1
-
-    def phase_of_batch(self, batch: int) -> int:
-        """The phase that begins with `batch`; queries only change between phases."""
-        return next(p for p in range(len(self.case.batches)) if self.first_batch_of_phase(p) == batch)
+    checks = {"keys": check_rows, "thetas": check_rows, "groups": check_groups, "outer": check_outer}
+    run = drain(
+        spark,
+        together(cases),
+        tmp_path,
+        read_by_spark=[f"{name}_{case.queries[0].name}" for name, case in cases.items()],
+        small_batch_rows=small_batch_rows,
+        keep_intermediates="always",
+    )
+    assert set(run.errors.values()) == {None}
+    assert run.by_spark == {name: run.answers[name] for name in run.by_spark}
+    for name, case in cases.items():
+        checks[name](spark, case, {query.name: run.answers[f"{name}_{query.name}"] for query in case.queries})

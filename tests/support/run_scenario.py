@@ -147,7 +147,7 @@ class ScenarioRun:
 def _surroundings(scenario: Scenario) -> Iterator[None]:
     with ExitStack() as stack:
         if scenario.loads_seed is not None:
-            stack.enter_context(random_loads(scenario.loads_seed))
+            stack.enter_context(random_loads(scenario.loads_seed, moves_rows=scenario.case.plan_seed is not None))
         if scenario.is_restless:
             stack.enter_context(any_placement_is_better())
         if scenario.do_codes_collide:

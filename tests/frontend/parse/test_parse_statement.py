@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail.core.errors import SqlError, SqlSyntaxError, UnsupportedSql
@@ -21,6 +21,7 @@ from dovetail.frontend.parse.statement import (
     ShowStreams,
 )
 from dovetail.query.types import BIGINT, STRING, TIMESTAMP, SqlType
+from tests.support.examples import examples
 
 JOIN = "SELECT a.x FROM a JOIN b ON a.k = b.k"
 
@@ -147,7 +148,7 @@ def refusal_of(text: str) -> SqlError | None:
     return None
 
 
-@settings(max_examples=400)
+@examples(3)
 @given(st.one_of(st.lists(st.sampled_from(WORDS), max_size=20).map(" ".join), st.text(max_size=60)))
 def test_any_text_is_a_statement_or_refused_with_a_place(text):
     refusal = refusal_of(text)

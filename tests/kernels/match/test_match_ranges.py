@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail.kernels.match.match_pairs import ALL_PASS, NO_LOWER, NO_UPPER, NULL_TIME, LegBounds, ProbeRows, StoredRows
@@ -20,6 +20,7 @@ from dovetail.kernels.match.match_ranges import (
     ranges_of_bounds,
 )
 from dovetail.kernels.match.order_values import HIGHEST, LOWEST, RowRanges
+from tests.support.examples import examples
 
 EXTREMES = st.sampled_from([int(LOWEST), int(LOWEST) + 1, int(HIGHEST)])
 VALUES = st.integers(-5, 5) | EXTREMES
@@ -122,7 +123,7 @@ def expected(case: Case) -> list[tuple[int, int, int]]:
     return sorted(pairs)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(2)
 @given(case=CASES)
 def test_pairs_are_those_of_a_nested_loop(case: Case) -> None:
     assert found(case) == expected(case)

@@ -7,13 +7,14 @@ import decimal
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail.service.access.refusals import BadRequest
 from dovetail.service.answers.json_rows import json_bytes, json_rows
 from dovetail.service.answers.pages import AnswerReader, Cursor
 from dovetail.service.config.options import Limits
+from tests.support.examples import examples
 
 ARROW = {"Accept": "application/vnd.apache.arrow.stream"}
 
@@ -84,7 +85,7 @@ def reader(lasting_world, join):
     return AnswerReader(engine, engine.queries.named("q").id)
 
 
-@settings(max_examples=60)
+@examples()
 @given(data=st.data())
 def test_any_pages_put_together_are_all_answers(reader, data):
     expected = reader.page(Cursor(0), 1_000).table["av"].to_pylist()

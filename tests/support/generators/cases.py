@@ -70,6 +70,8 @@ class CaseLimits:
     late_queries: bool = True
     sibling_chance: float = 0.45
     queries: QueryLimits = DEFAULT_QUERY_LIMITS
+    stream_name: str = "s"
+    """A number comes after it. Cases that run in one session have names of their own."""
 
 
 DEFAULT_LIMITS = CaseLimits()
@@ -173,7 +175,7 @@ def make_streams(rng: Random, limits: CaseLimits) -> tuple[tuple[StreamCase, ...
     streams: list[StreamCase] = []
     domains: dict[tuple[str, str], str] = {}
     for number in range(1, rng.randint(limits.min_streams, limits.max_streams) + 1):
-        name = f"s{number}"
+        name = f"{limits.stream_name}{number}"
         suffix = "" if has_shared_names else str(number)
         columns: list[tuple[str, str]] = []
         keys = [("k", first)] + [("j", second)] * (rng.random() < 0.6) + [("m", first)] * (rng.random() < 0.2)

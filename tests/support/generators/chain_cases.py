@@ -12,6 +12,7 @@ from random import Random
 
 from tests.support.cases import COPIES, EngineCase, QueryCase, Row, StreamCase, moment_of
 from tests.support.generators.cases import START_US
+from tests.support.generators.plans import sees_fills_through
 from tests.support.generators.queries import SECOND
 
 COLUMNS = (("k", "int"), ("j", "int"), ("v", "int"), ("ts", "timestamp"))
@@ -47,7 +48,24 @@ def random_chain_case(seed: int) -> EngineCase:
     )
 
 
-def _rows(rng: Random, batch: int, key_count: int) -> tuple[Row, ...]:
+def random_fill_case(seed: int) -> EngineCase:
+    """A chain of three streams that is kept late, filled in pieces and then asked: nobody else keeps its rows."""
+    rng = Random(seed)
+    plan_seed = next(each for each in iter(lambda: rng.randrange(1 << 30), None) if sees_fills_through(each))
+    batch_count = rng.randint(9, 12)
+    return EngineCase(
+        tuple(StreamCase(name, COLUMNS, "ts", SECOND) for name in "abc"),
+        tuple({name: _rows(rng, batch, 2, least=2) for name in "abc"} for batch in range(batch_count)),
+        (_query(rng, "q0", "abc", is_plain=True),),
+        partitions=rng.choice([1, 2]),
+        key_groups=8,
+        merge_fanout=rng.choice([2, 2, 3]),
+        plan_seed=plan_seed,
+        copies=rng.choice(COPIES),
+    )
+
+
+def _rows(rng: Random, batch: int, key_count: int, least: int = 0) -> tuple[Row, ...]:
     """A second of event time a batch, a little out of order."""
     return tuple(
         (
@@ -56,7 +74,7 @@ def _rows(rng: Random, batch: int, key_count: int) -> tuple[Row, ...]:
             rng.randrange(6),
             moment_of(START_US + batch * SECOND + rng.randrange(-5, 5) * SECOND // 4),
         )
-        for _ in range(rng.randint(0, 4))
+        for _ in range(rng.randint(least, 4))
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from random import Random
 
 from dovetail.engine.planning.fill_intermediates import FillPolicy
@@ -25,19 +25,34 @@ from dovetail.query.stream import Stream
 from dovetail.stats.catalog import StatsCatalog
 
 BATCHES_PER_PLAN = (2, 3, 5)
+KEPT_FROM = (None, None, 2, 4, 6)
 MOST_PARTITIONS = 5
+
+
+def sees_fills_through(seed: int) -> bool:
+    """Whether the plans and fills of this seed begin joins late, keep them, and fill them a few rows at a time."""
+    return _kept_from(seed) is not None and isinstance(random_fills(seed), ChangingBudget)
+
+
+def _kept_from(seed: int) -> int | None:
+    return Random(f"{seed} kept").choice(KEPT_FROM)
 
 
 def random_decisions(seed: int) -> Decide:
     """Any order without needless cross products, any ranks, any subset of the joins that could be kept; any routings,
     any placements, any placing keys and any number of partitions.
+
+    Some keep no join for a while and then the same ones to the end: only these see a long fill through, and use it.
     """
     batches_per_plan = Random(seed).choice(BATCHES_PER_PLAN)
+    kept_from = _kept_from(seed)
 
     def decide(
         queries: tuple[LiveQuery, ...], streams: Mapping[str, Stream], _stats: StatsCatalog, batch: int
     ) -> Decisions:
-        rng = Random(f"{seed} {batch // batches_per_plan}")
+        number = batch // batches_per_plan if kept_from is None else int(batch >= kept_from)
+        rng = Random(f"{seed} {number}")
+        share = 0.7 if kept_from is None else number
         orders = {
             (live.id, relation.alias): _order(rng, live, relation.alias)
             for live in queries
@@ -52,7 +67,7 @@ def random_decisions(seed: int) -> Decide:
             for aliases in rng.sample(subsets, len(subsets)):
                 able = starts_of(replace(live, rank_order=rank_order), aliases)
                 starts = tuple(start for start in able if not joined[start] & set(aliases))
-                if starts and rng.random() < 0.7:
+                if starts and rng.random() < share:
                     for start in starts:
                         joined[start] |= set(aliases)
                     chosen.append((live, aliases, starts))
@@ -148,10 +163,22 @@ def _codes_seen(stats: StatsCatalog, store: str, index: IndexPlan) -> list[int]:
     return sorted((code >> PLACING_BITS) | (code << (64 - PLACING_BITS)) % (1 << 64) for code in seen)
 
 
+@dataclass(frozen=True)
+class ChangingBudget(FillPolicy):
+    """Another number of rows with every batch: fills stop in the middle of a bucket, go on there, and end."""
+
+    rng: Random = field(default_factory=Random)
+
+    def budget_rows(self, _stats: StatsCatalog, _streams: Mapping[str, Stream]) -> int:
+        return self.rng.choice([1, 2, 3, 5, 8])
+
+
 def random_fills(seed: int) -> FillPolicy:
     """Fills wherever there is something to fill, mostly so few rows at a time that they take several batches."""
     rng = Random(f"{seed} fills")
     should_fill = rng.random() < 0.9
+    if rng.random() < 0.5:
+        return ChangingBudget(lambda _cost: should_fill, rng=rng)
     return FillPolicy(lambda _cost: should_fill, rows_a_batch=rng.choice([2, 4, 8, 1000]))
 
 

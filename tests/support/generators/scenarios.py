@@ -27,7 +27,7 @@ from tests.support.generators.cases import (
     CaseLimits,
     random_case,
 )
-from tests.support.generators.chain_cases import random_chain_case
+from tests.support.generators.chain_cases import random_chain_case, random_fill_case
 from tests.support.generators.edge_cases import random_edge_case
 from tests.support.generators.outer_cases import LONG_OUTER_RUNS, random_outer_case
 from tests.support.scenario import IDLE_TIMEOUT_S, Scenario
@@ -49,6 +49,7 @@ MAKERS: Mapping[str, tuple[str, Callable[[int], EngineCase]]] = {
     "late siblings": (ROWS, _of(LATE_SIBLINGS)),
     "chains": (ROWS, _of(CHAINS)),
     "plain chains": (ROWS, random_chain_case),
+    "fills": (ROWS, random_fill_case),
     "thetas": (ROWS, _of(THETAS)),
     "theta chains": (ROWS, _of(THETA_CHAINS)),
     "groups": (GROUPED, _of(GROUPS)),
@@ -66,7 +67,8 @@ SHARES = {
     "edges of time": 2,
     "late siblings": 2,
     "chains": 2,
-    "plain chains": 2,
+    "plain chains": 1,
+    "fills": 2,
     "thetas": 2,
     "theta chains": 1,
     "groups": 3,
