@@ -1,6 +1,6 @@
 """`make first-hour`: every program and command of README and docs, as written, in new processes.
 
-    python -m tools.first_hour [--times N] [--load L] [--only TEXT] [--list]
+    python -m tools.first_hour [--times N] [--load L] [--only EXPRESSION] [--list]
 
 A program fails if it ends badly, prints a traceback, more than 60 lines on stderr, or not what its page shows. With
 `--load` the machine is kept at about that load, by programs side by side and processes that only count. Logs of what
@@ -10,6 +10,8 @@ failed are in build/first-hour. `make first-hour TIMES=10 LOAD=8` is what a rele
 from __future__ import annotations
 
 import argparse
+import re
+import signal
 import statistics
 import sys
 import threading
@@ -41,14 +43,21 @@ class Outcome:
 
 def run_once(program: Program) -> Outcome:
     """In a folder of its own; whatever it leaves running is ended."""
+    _heed_interrupts()
     with working() as work:
         failure = None
         try:
             program.run(work)
-        except (ProgramFailed, OSError) as error:
-            failure = str(error)
+        except Exception as error:  # noqa: BLE001 - a page whose blocks changed fails alone, too
+            failure = str(error) if isinstance(error, ProgramFailed) else repr(error)
             _log_file(program).write_text(f"{failure}\n\n{work.log()}", encoding="utf-8")
         return Outcome(program, time.monotonic() - work.began, work.first_rows_s, failure)
+
+
+def _heed_interrupts() -> None:
+    """Programs are ended as by Ctrl-C, and a shell's background jobs, with all that they start, are deaf to it."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _log_file(program: Program) -> Path:
@@ -106,13 +115,14 @@ def main(given: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="make first-hour", description="Run what the pages show, as written.")
     parser.add_argument("--times", type=int, default=1, help="runs of each program")
     parser.add_argument("--load", type=float, default=0.0, help="about how many threads shall want a core")
-    parser.add_argument("--only", default="", help="programs whose name has this in it")
+    parser.add_argument("--only", default="", help="programs whose name matches this expression")
     parser.add_argument("--list", action="store_true", help="only say what would run")
     asked = parser.parse_args(given)
-    programs = [program for program in PROGRAMS if asked.only in program.name]
+    programs = [program for program in PROGRAMS if re.search(asked.only, program.name)]
     if asked.list or not programs:
         print("\n".join(program.name for program in programs or PROGRAMS), not_run(), sep="\n\n")
         return 0 if programs else 2
+    _heed_interrupts()
     outcomes = run_all(programs, asked.times, asked.load)
     print(table(programs, outcomes), not_run(), sep="\n\n")
     failed = sum(outcome.failure is not None for outcome in outcomes)

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from dovetail.core.errors import QueryError
 from dovetail.core.html_table import html_table
 from dovetail.core.shown_text import ShownText
-from dovetail.core.silence import OnWait, say_on_stderr
+from dovetail.core.silence import OnWait
 from dovetail.engine.admission.query_estimate import QueryEstimate
 from dovetail.engine.backfill.record import BackfillStatus
 from dovetail.engine.control.query_status import QueryStatus
@@ -122,7 +122,7 @@ class Query:
         query, files = self._engine.queries.compiled(self.id), self._engine.answers.results(self.id)
         return read_results(self._spark, self._engine.root, query, files)
 
-    def tail(self, *, from_batch: int | None = None, on_wait: OnWait = say_on_stderr) -> Tail:
+    def tail(self, *, from_batch: int | None = None, on_wait: OnWait | None = None) -> Tail:
         """Answers as they are committed, from the next batch on or from `from_batch`; waits for those to come.
 
             for row in query.tail():

@@ -15,7 +15,7 @@ from dovetail.client.transport import Transport, json_of
 from dovetail.core.errors import QueryError
 from dovetail.core.html_table import html_table
 from dovetail.core.shown_text import ShownText
-from dovetail.core.silence import OnWait, say_on_stderr
+from dovetail.core.silence import OnWait
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -116,7 +116,7 @@ class Query:
         """As `to_arrow`, for pandas."""
         return self.to_arrow(last=last).to_pandas()
 
-    def tail(self, *, from_batch: int | None = None, patience_s: float = 60.0, on_wait: OnWait = say_on_stderr) -> Tail:
+    def tail(self, *, from_batch: int | None = None, patience_s: float = 60.0, on_wait: OnWait | None = None) -> Tail:
         """Answers as they are committed, from the next batch on or from `from_batch`, over lost connections.
 
         Iterates over rows as dictionaries; `tail.batches()` iterates over batches, each with its number. A batch comes

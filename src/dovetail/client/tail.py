@@ -55,12 +55,12 @@ class Tail:
         *,
         from_batch: int | None,
         patience_s: float,
-        on_wait: OnWait = say_on_stderr,
+        on_wait: OnWait | None = None,
     ) -> None:
         self._transport = transport
         self._path = path
         self._patience_s = patience_s
-        self._on_wait = on_wait
+        self._on_wait = on_wait or say_on_stderr
         # Said by number, not as «the next one»: a connection that breaks before its first event loses nothing.
         self._next_batch = status.committed_batch + 1 if from_batch is None else from_batch
         self._last_event_id: str | None = None

@@ -42,12 +42,12 @@ class Tail:
         has_ended: HasEnded,
         *,
         from_batch: int | None = None,
-        on_wait: OnWait = say_on_stderr,
+        on_wait: OnWait | None = None,
     ) -> None:
         self._engine = engine
         self._query_id = query_id
         self._has_ended = has_ended
-        self._on_wait = on_wait
+        self._on_wait = on_wait or say_on_stderr
         self._silence = Silence()
         self._seen = engine.head.batch if from_batch is None else from_batch - 1
         self.end_reason: str | None = None
