@@ -68,7 +68,7 @@ SHARES = {
     "late siblings": 2,
     "chains": 2,
     "plain chains": 1,
-    "fills": 2,
+    "fills": 1,
     "thetas": 2,
     "theta chains": 1,
     "groups": 3,
