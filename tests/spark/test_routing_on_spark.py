@@ -10,9 +10,8 @@ import pytest
 
 from dovetail import Session
 from dovetail.engine.options.engine_options import with_tuning
-from dovetail.engine.planning.planner import Planner
 from dovetail.engine.progress.print_progress import print_progress
-from dovetail.optimizer.passes.choose_routing import ChosenRouting
+from dovetail.optimizer.policies import ChosenRouting, GivenPolicies
 from dovetail.plan.placement import Placements
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.stats.catalog import StatsCatalog
@@ -41,11 +40,14 @@ def case_of(seed: int, limits: CaseLimits = LIMITS) -> EngineCase:
         seed += 1000
 
 
-def check(spark: SparkSession, case: EngineCase, folder: Path, **options: object) -> list[dict[str, Any]]:
+def check(
+    spark: SparkSession, case: EngineCase, folder: Path, policies: GivenPolicies | None = None, **options: object
+) -> list[dict[str, Any]]:
     """The progress of every batch."""
     streams = FileStreams(spark, case, folder / "streams")
     given = with_tuning({"key_groups": 16, "small_batch_rows": 0, **options})
     session = Session(spark, str(folder / "checkpoint"), **given)
+    session.engine.plans.follow(lambda _batch: policies or GivenPolicies())
     for stream in case.streams:
         session.create_stream(
             stream.name, streams.frame(stream), event_time=stream.event_time, lateness=stream.lateness
@@ -71,22 +73,17 @@ def test_a_fixed_routing_changes_no_answer(spark: SparkSession, tmp_path: Path, 
     check(spark, case_of(11), tmp_path, partitions=4, routing=routing)
 
 
-def test_another_routing_with_every_batch_changes_no_answer(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_routing_with_every_batch_changes_no_answer(spark: SparkSession, tmp_path: Path) -> None:
     plans = count()
 
     def choose(plan: SharedPlan, stats: StatsCatalog, running: tuple[ChosenRouting, ...]) -> tuple[ChosenRouting, ...]:
         return RandomRoutings(5, next(plans))(plan, stats, running)
 
-    monkeypatch.setattr(Planner, "_routing_policy", property(lambda _planner: choose))
-    check(spark, case_of(12), tmp_path, partitions=3)
+    check(spark, case_of(12), tmp_path, GivenPolicies(routing=choose), partitions=3)
     assert next(plans) >= 4
 
 
-def test_other_placements_and_partitions_with_every_batch_change_no_answer(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_placements_and_partitions_with_every_batch_change_no_answer(spark: SparkSession, tmp_path: Path) -> None:
     """Some batches run as one task, whatever their partitions."""
     plans = count()
     partition_counts = set()
@@ -96,25 +93,21 @@ def test_other_placements_and_partitions_with_every_batch_change_no_answer(
         partition_counts.add(placements.usual.partition_count)
         return placements
 
-    monkeypatch.setattr(Planner, "_placement_policy", property(lambda _planner: choose))
-    check(spark, case_of(14), tmp_path, partitions=2, small_batch_rows=8)
+    check(spark, case_of(14), tmp_path, GivenPolicies(placement=choose), partitions=2, small_batch_rows=8)
     assert next(plans) >= 4
     assert len(partition_counts) >= 3
 
 
 @pytest.mark.parametrize("copies", ["partition", "key"])
-def test_shipped_rows_change_no_answer(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copies: str
-) -> None:
+def test_shipped_rows_change_no_answer(spark: SparkSession, tmp_path: Path, copies: str) -> None:
     """With other placements and another number of partitions every batch."""
     plans = count()
 
     def choose(plan: SharedPlan, stats: StatsCatalog, running: Placements | None) -> Placements:
         return RandomPlacements(6, next(plans))(plan, stats, running)
 
-    monkeypatch.setattr(Planner, "_placement_policy", property(lambda _planner: choose))
     case = case_of(14)
-    seen = check(spark, case, tmp_path, partitions=3, exchange="rows", copies=copies)
+    seen = check(spark, case, tmp_path, GivenPolicies(placement=choose), partitions=3, exchange="rows", copies=copies)
     shipped = [progress["shipped"] for progress in seen if progress["shipped"]["rows"]]
     assert len(shipped) >= 3
     for entry in shipped:
