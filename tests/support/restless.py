@@ -24,7 +24,7 @@ from dovetail.stats.catalog import StatsCatalog
 from tests.support.asserts import CaseFailed
 from tests.support.colliding_keys import let_keys_collide
 
-RESTLESS = PlacingRules(worth=-1.0, drift=0.0, association_drift=0.0, in_a_row=1, work=1e4, exact_nodes=1, least_rows=0)
+RESTLESS = PlacingRules(worth=-1.0, drift=0.0, association_drift=0.0, in_a_row=1, work=1e4, exact_nodes=0, least_rows=0)
 """Any other placement is better than the one that there is."""
 
 

@@ -85,8 +85,10 @@ class JointPlanner:
             options = self._joint_options(partitions or self.options.partitioning.partitions)
             is_from_scratch = memory.asked is None or memory.asked[1] is not stats
             question = Question(queries, dict(streams), stats, options, memory.current, is_from_scratch)
-            asking = Background(f"planning {len(queries)} queries", lambda: answer(question))
-            if not self.options.tuning.plan_in_background:
+            is_background = self.options.tuning.plan_in_background
+            work = f"planning {len(queries)} queries"
+            asking = Background(work, lambda: answer(question), gives_way=is_background)
+            if not is_background:
                 asking.wait()
             memory = self._taken_over(replace(memory, asked=asked, asking=asking))
         current = memory.current

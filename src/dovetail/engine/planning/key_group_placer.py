@@ -130,6 +130,7 @@ class KeyGroupPlacer:
         asking = Background(
             f"placing {len(whole.classes)} key classes",
             lambda: seek_placement(problems, whole, running, self.rules),
+            gives_way=self.in_background,
         )
         self.state = Seeking(now, asking, reason, batch)
         if not self.in_background:

@@ -12,7 +12,7 @@ from dovetail.optimizer.placement.settings import Settings
 from dovetail.optimizer.placement.solve import solve_placement
 from dovetail.stats.predict_overlap import Prediction, has_too_many_pairs, predict_overlap
 
-LONGEST_S = 30.0
+LONGEST_S = 300.0
 """However much there is to do: far more than the work that is allowed takes."""
 
 
@@ -29,7 +29,7 @@ class PlacingRules:
     drift: float = 0.1
     association_drift: float = 0.25
     in_a_row: int = 3
-    work: float = 2e6
+    work: float = 1e6
     exact_nodes: int = 100
     least_rows: int = 1024
 

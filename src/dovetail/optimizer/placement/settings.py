@@ -20,7 +20,8 @@ class Settings:
     """`gap`: a placement that is proven to cost at most so much more than any other is good enough; with the heuristic
     `gap` it doubles from round to round, without it only what is optimal is. Without `time budget` and `exact_nodes`
     nothing stops the exact program. `work` and `exact_nodes` bound what is done by counts: nodes and tuples that passes
-    of moves look at, and nodes of the exact program's tree. `seed` turns the random choices of later rounds.
+    of moves look at, and nodes of the exact program's tree, where zero leaves it out. `seed` turns the random choices
+    of later rounds.
     """
 
     heuristics: frozenset[Heuristic] = frozenset(HEURISTICS)

@@ -128,7 +128,7 @@ class Run:
                 self.take(step(), heuristic)
 
     def _exact(self, gap: float) -> None:
-        if column_count(self.graph) <= MOST_COLUMNS:
+        if self.settings.exact_nodes != 0 and column_count(self.graph) <= MOST_COLUMNS:
             seconds = EXACT_SHARE * self.budget.seconds
             answer = solve_mip(self.graph, self.best, seconds, gap, self.settings.exact_nodes)
             self.bound = max(self.bound, answer.bound)
