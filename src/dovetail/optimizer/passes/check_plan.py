@@ -18,16 +18,15 @@ from dovetail.core.errors import InternalError
 from dovetail.optimizer.draft import Draft, count_of
 from dovetail.plan.key_classes import uses_of
 from dovetail.plan.live_query import LiveQuery, store_of
-from dovetail.plan.probe_tree import Emit, ProbeNode
+from dovetail.plan.probe_tree import Emit, Leg, ProbeNode
 from dovetail.plan.shared_plan import SharedPlan
-from dovetail.plan.visibility import visibility
+from dovetail.plan.visibility import Visibility, visibility
 
 
 def revise(draft: Draft) -> Draft:
     """The same draft, or an `InternalError`."""
     _check_answers(draft)
-    for start, node in _nodes(draft.plan):
-        _check_node(draft, start, node)
+    _check_steps(draft)
     _check_stores(draft)
     special = draft.plan.placements.special_uses
     missing = special - uses_of(draft.plan) if special else ()
@@ -57,19 +56,41 @@ def _check_answers(draft: Draft) -> None:
         )
 
 
-def _check_node(draft: Draft, start: str, node: ProbeNode) -> None:
-    live_by_id = draft.forms.by_id
-    for leg in node.legs:
-        live = live_by_id[leg.query]
-        alias = live.query.relations[leg.start].alias
-        order = draft.orders[live.id, alias]
-        form = draft.forms.collapsed.get((live.id, alias), live)
-        stored = order[node.member]
-        if (start, node.step.target) != (store_of(form.query.relation(alias)), store_of(form.query.relation(stored))):
-            raise _broken("share_probe_prefixes", live, f"new {start} probe {node.step.target} in place of {stored}")
+def _check_steps(draft: Draft) -> None:
+    """Each step looks up the store that is next in its start's order, and sees of it what ranks say."""
+    steps_by_start = {
+        (live.id, start): _steps(draft, live, relation.alias)
+        for live in draft.forms.pairing
+        for start, relation in enumerate(live.query.relations)
+    }
+    for tree in draft.plan.trees:
+        for node in tree.walk():
+            step = (node.step.target, node.step.visibility)
+            for leg in node.legs:
+                if steps_by_start[leg.query, leg.start][node.member - 1] != step:
+                    raise _wrong_step(draft, leg, node)
+
+
+def _steps(draft: Draft, live: LiveQuery, alias: str) -> tuple[tuple[str, Visibility], ...]:
+    form = draft.forms.collapsed.get((live.id, alias), live)
+    order = draft.orders[live.id, alias]
+
+    def make() -> tuple[tuple[str, Visibility], ...]:
         ranks = form.rank_by_alias
-        if node.step.visibility is not visibility(ranks[alias], ranks[stored]):
-            raise _broken("derive_forms", live, f"new {alias} see {node.step.visibility.value} of {stored}")
+        return tuple(
+            (store_of(form.query.relation(stored)), visibility(ranks[alias], ranks[stored])) for stored in order[1:]
+        )
+
+    return form.derived(("steps", order), make)
+
+
+def _wrong_step(draft: Draft, leg: Leg, node: ProbeNode) -> InternalError:
+    live = draft.forms.by_id[leg.query]
+    alias = live.query.relations[leg.start].alias
+    store, seen = _steps(draft, live, alias)[node.member - 1]
+    if node.step.target != store:
+        return _broken("share_probe_prefixes", live, f"new {alias} probe {node.step.target} in place of {store}")
+    return _broken("derive_forms", live, f"new {alias} see {node.step.visibility.value} of {store}, not {seen.value}")
 
 
 def _check_stores(draft: Draft) -> None:
@@ -85,10 +106,6 @@ def _check_stores(draft: Draft) -> None:
             if (tree.start, node.step.start_index.id) not in indexes:
                 live = live_by_id[node.legs[0].query]
                 raise _broken("derive_stores", live, f"{tree.start} has no index by which its rows probe")
-
-
-def _nodes(plan: SharedPlan) -> Iterator[tuple[str, ProbeNode]]:
-    return ((tree.start, node) for tree in plan.trees for node in tree.walk())
 
 
 def _emits(plan: SharedPlan) -> Iterator[Emit]:
