@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from dovetail.optimizer import pipeline
 from tests.support.golden_passes import PASSES, RULE, render_all, render_pass
 
 FOLDER = Path(__file__).parent / "golden"
@@ -32,6 +33,10 @@ def test_the_pass_gives_the_recorded_text(path: Path) -> None:
         path.write_text(f"{given}{RULE}{found}", encoding="utf-8")
         return
     assert found == expected
+
+
+def test_every_pass_of_the_pipeline_is_among_them() -> None:
+    assert {each.name for each in pipeline.PASSES} <= set(PASSES)
 
 
 @pytest.mark.parametrize("name", sorted(PASSES))

@@ -14,11 +14,8 @@ from dovetail.engine.control import control_plane
 from dovetail.engine.control.changelog import Change, Changelog
 from dovetail.engine.control.control_plane import ControlPlane
 from dovetail.engine.control.registry import QueryRecord
-from dovetail.engine.planning.planner import Planner
-from dovetail.engine.planning.plans import BatchPlan, Plans
+from dovetail.engine.planning.planner import Given, Made, Planner
 from dovetail.engine.state import EngineState
-from dovetail.plan.live_query import LiveQuery
-from dovetail.query.stream import Stream
 from tests.support.control.runs import failure_of_program, run_program
 from tests.support.control.steps import random_program
 
@@ -29,7 +26,7 @@ begin_changelog = Changelog.__init__
 changes_after = Changelog.after
 apply_change = ControlPlane._changed
 apply_all = ControlPlane.applied
-make_plan = Plans._plan
+make_plan = Planner.plan
 
 
 def forgets_requests_at_a_restart(self: Changelog, root: Path) -> None:
@@ -48,14 +45,12 @@ def goes_on_with_replaced_queries(
     return made[1:] if change.replaces else made
 
 
-def answers_dropped_queries_a_batch_longer(
-    self: Plans, state: EngineState, queries: tuple[LiveQuery, ...], streams: Mapping[str, Stream], planner: Planner
-) -> BatchPlan:
+def answers_dropped_queries_a_batch_longer(self: Planner, given: Given) -> Made:
     """Their records are right, only their answers are not."""
-    dropped = [each for each in state.registry.records if each.dropped_batch == state.batch != each.created_batch]
-    compiled = {each.id: self._plane.compiled(state, each.id) for each in dropped}
-    longer = tuple(LiveQuery(each.id, each.name, compiled[each.id], each.complete_from or 0) for each in dropped)
-    return make_plan(self, state, (*queries, *longer), streams, planner)
+    state, running = given.state, self.running
+    dropped = {each.id for each in state.registry.records if each.dropped_batch == state.batch != each.created_batch}
+    longer = tuple(live for live in (running.asked if running else ()) if live.id in dropped)
+    return make_plan(self, replace(given, queries=(*given.queries, *longer)))
 
 
 def forgets_how_far_it_came(self: ControlPlane, state: EngineState, batch: int) -> EngineState:
@@ -72,7 +67,7 @@ def is_always_complete(*_known: Any) -> int:
         (Changelog, "__init__", forgets_requests_at_a_restart),
         (Changelog, "after", applies_one_change_a_batch),
         (ControlPlane, "_changed", goes_on_with_replaced_queries),
-        (Plans, "_plan", answers_dropped_queries_a_batch_longer),
+        (Planner, "plan", answers_dropped_queries_a_batch_longer),
         (ControlPlane, "applied", forgets_how_far_it_came),
         (control_plane, "complete_from", is_always_complete),
     ],

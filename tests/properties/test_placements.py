@@ -14,13 +14,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from dovetail.plan.probe_tree import ProbeTree
 from dovetail.plan.routing import HASH
-from dovetail.runtime.probe.lone_row_operator import ALL_ENTRIES, LoneRowOperator
+from dovetail.runtime.batch_task import BatchTask
+from dovetail.runtime.probe import lone_row_operator
+from dovetail.runtime.probe.probe_operator import ProbeOperator
 from dovetail.runtime.probe.route_entries import Route
+from dovetail.runtime.report import UnitWork
 from dovetail.testing.local_session import LocalSession
 from tests.support.asserts import CaseFailed, scratch_dir
-from tests.support.generators.plans import random_decisions
+from tests.support.generators.plans import random_decisions, random_policies
 from tests.support.keep_failures import seeds_of
 
 OPTIONS: list[dict[str, object]] = [
@@ -29,8 +31,17 @@ OPTIONS: list[dict[str, object]] = [
     {"routing": "contrand"},
     {"routing": "contrand", "routing_subgroups": 3},
     {"routing": "auto"},
-    {"decide": random_decisions(1)},
+    {"plan_seed": 1},
 ]
+
+
+def open_session(folder: str, plan_seed: int | None = None, **options: Any) -> LocalSession:
+    """With a seed, plans are random."""
+    if plan_seed is None:
+        return LocalSession(folder, **options)
+    session = LocalSession(folder, decide=random_decisions(plan_seed), **options)
+    session.engine.plans.follow(random_policies(plan_seed))
+    return session
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda options: str(options.get("routing", "random plans")))
@@ -39,7 +50,7 @@ def test_every_row_is_stored_once_whatever_the_routing(options: dict[str, object
     rng = Random(str(options))
     schema = pa.schema([("k", pa.int64()), ("v", pa.int64())])
     with tempfile.TemporaryDirectory(dir=scratch_dir()) as folder:
-        session = LocalSession(folder, partitions=5, small_batch_rows=0, **options)
+        session = open_session(folder, partitions=5, small_batch_rows=0, **options)
         for stream in ("a", "b"):
             session.create_stream(stream, schema)
         session.create_query("SELECT a.v, b.v FROM a JOIN b ON a.k = b.k", "q")
@@ -62,7 +73,7 @@ def check_semi_join(seed: int) -> None:
     rng = Random(seed)
     keys: dict[str, dict[int, int]] = {"a": {}, "b": {}}
     with tempfile.TemporaryDirectory(dir=scratch_dir()) as folder:
-        session = LocalSession(folder, decide=random_decisions(seed), key_groups=16)
+        session = open_session(folder, plan_seed=seed, key_groups=16)
         for name in keys:
             session.create_stream(name, schema, event_time="ts")
         session.create_query(
@@ -90,12 +101,13 @@ def test_rows_with_a_partner_are_answered_once_wherever_the_first_is_placed() ->
 
 
 def test_right_rows_that_look_for_left_ones_of_another_placement_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = LoneRowOperator._asking
+    def elsewhere(task: BatchTask, snapshots: Any, tell: Any, report: Any, work: UnitWork, *rest: Any) -> ProbeOperator:
+        *others, route = rest
+        usual = Route(HASH, task.plan.placement, work.partition)
+        return ProbeOperator(
+            task, snapshots, tell, report, work, *others, route if route is lone_row_operator.ALL_ENTRIES else usual
+        )
 
-    def asking(self: Any, tree: ProbeTree, due: Any, route: Route) -> Any:
-        usual = Route(HASH, self._task.plan.placement, self._partition)
-        return right(self, tree, due, route if route is ALL_ENTRIES else usual)
-
-    monkeypatch.setattr(LoneRowOperator, "_asking", asking)
+    monkeypatch.setattr(lone_row_operator, "ProbeOperator", elsewhere)
     with pytest.raises(CaseFailed, match="seed"):
         check_semi_joins(range(10))

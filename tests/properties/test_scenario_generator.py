@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from dovetail.frontend.compile_sql import compile_sql
-from dovetail.optimizer.passes.choose_factorizations import choose_factorizations
-from dovetail.optimizer.passes.plan_groups import plan_groups
 from dovetail.optimizer.pipeline import plan_queries
 from dovetail.plan.live_query import LiveQuery
 from dovetail.plan.placement import even_placement
@@ -128,10 +126,10 @@ def emits_of(case: EngineCase) -> list[Emit]:
     streams = {stream.name: stream.stream for stream in case.streams}
     found = []
     for query in case.queries:
-        joining, groups = plan_groups((LiveQuery(query.name, query.name, compile_sql(query.sql, streams)),))
-        plan = plan_queries(joining, streams, even_placement(8, 2), epoch=1, groups=groups)
-        nodes = [node for tree in choose_factorizations(plan).trees for node in tree.walk()]
-        found += [emit for node in nodes for emit in node.emits if groups]
+        live = LiveQuery(query.name, query.name, compile_sql(query.sql, streams))
+        plan = plan_queries((live,), streams, even_placement(8, 2), epoch=1, factorize=True)
+        nodes = [node for tree in plan.trees for node in tree.walk()]
+        found += [emit for node in nodes for emit in node.emits if plan.groups]
     return found
 
 

@@ -13,11 +13,11 @@ import pyarrow as pa
 import pytest
 
 from dovetail.kernels.match.hash_keys import group_of_codes, hash_keys
-from dovetail.optimizer.decisions import Decisions
 from dovetail.optimizer.placement.cost import cost
 from dovetail.optimizer.placement.problem import Cell, PartitionByGroup, PlacedStream, PlacementCosts, PlacementProblem
 from dovetail.optimizer.placement.solvers.hypergraph import build_hypergraph
 from dovetail.optimizer.placement.solvers.mip import solve_mip
+from dovetail.optimizer.policies import GivenPolicies
 from dovetail.plan.key_classes import key_classes
 from dovetail.plan.placement import Placement, Placements, even_placement
 from dovetail.plan.shared_plan import SharedPlan
@@ -86,16 +86,15 @@ def shipped_rows(
                 placement_by_use[use] = Placement(placed[number], partitions)
         return Placements.of(even_placement(GROUPS, partitions), placement_by_use)
 
-    decisions = Decisions(placement=choose)
     session = LocalSession(
         folder,
-        decide=lambda *_: decisions,
         partitions=partitions,
         key_groups=GROUPS,
         exchange="rows",
         copies=copies,
         small_batch_rows=0,
     )
+    session.engine.plans.follow(lambda _batch: GivenPolicies(placement=choose))
     for name in KEYS_BY_STREAM:
         session.create_stream(name, SCHEMA)
     for name, sql in SQL_BY_NAME.items():

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dovetail.engine.planning.planner import Planner
-from dovetail.optimizer.passes.choose_routing import ChosenRouting
+from dovetail.optimizer.policies import ChosenRouting, GivenPolicies
 from dovetail.plan.placement import Placements
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.stats.catalog import StatsCatalog
@@ -37,9 +36,11 @@ def case_of(seed: int, limits: CaseLimits = LIMITS) -> EngineCase:
         seed += 1000
 
 
-def check(spark: SparkSession, case: EngineCase, folder: Path, **options: Any) -> list[Mapping[str, Any]]:
+def check(
+    spark: SparkSession, case: EngineCase, folder: Path, policies: GivenPolicies | None = None, **options: Any
+) -> list[Mapping[str, Any]]:
     """The progress of every batch."""
-    run = drain(spark, case, folder, **options)
+    run = drain(spark, case, folder, policies=policies, **options)
     assert set(run.errors.values()) == {None}
     oracle = SparkBatchOracle(spark, case, keep_rows_in_time(case))
     for query in case.queries:
@@ -49,17 +50,16 @@ def check(spark: SparkSession, case: EngineCase, folder: Path, **options: Any) -
 
 
 class AnyPlan:
-    """Other routings and placements with every plan, as `use` lets the planner have them."""
+    """Other routings and placements with every plan."""
 
     def __init__(self) -> None:
         self._routed = count()
         self._placed = count()
         self.partition_counts: set[int] = set()
 
-    def use(self, patch: pytest.MonkeyPatch, *, routings: bool) -> None:
-        patch.setattr(Planner, "_placement_policy", property(lambda _planner: self._place))
-        if routings:
-            patch.setattr(Planner, "_routing_policy", property(lambda _planner: self._route))
+    @property
+    def policies(self) -> GivenPolicies:
+        return GivenPolicies(placement=self._place, routing=self._route)
 
     def _route(
         self, plan: SharedPlan, stats: StatsCatalog, running: tuple[ChosenRouting, ...]
@@ -82,24 +82,21 @@ def test_a_fixed_routing_changes_no_answer(spark: SparkSession, tmp_path: Path, 
     ("seed", "small_batch_rows"), [(14, 0), pytest.param(12, 8, marks=pytest.mark.slow)], ids=["stages", "some tasks"]
 )
 def test_other_routings_placements_and_partitions_with_every_batch_change_no_answer(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, small_batch_rows: int
+    spark: SparkSession, tmp_path: Path, seed: int, small_batch_rows: int
 ) -> None:
     """And no row is shipped: references are."""
     plans = AnyPlan()
-    plans.use(monkeypatch, routings=True)
-    seen = check(spark, case_of(seed), tmp_path, partitions=2, small_batch_rows=small_batch_rows)
+    seen = check(spark, case_of(seed), tmp_path, plans.policies, partitions=2, small_batch_rows=small_batch_rows)
     assert len(plans.partition_counts) >= 3
     assert all(progress["shipped"]["rows"] == progress["shipped"]["bytes"] == 0 for progress in seen)
     assert all(progress["shipped"]["exchangedBytes"] is None for progress in seen)
 
 
 @pytest.mark.parametrize("copies", ["partition", "key"])
-def test_shipped_rows_change_no_answer(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copies: str
-) -> None:
+def test_shipped_rows_change_no_answer(spark: SparkSession, tmp_path: Path, copies: str) -> None:
     """With other placements and another number of partitions every batch."""
-    AnyPlan().use(monkeypatch, routings=False)
-    seen = check(spark, case_of(14), tmp_path, partitions=3, exchange="rows", copies=copies)
+    placing = GivenPolicies(placement=AnyPlan().policies.placement)
+    seen = check(spark, case_of(14), tmp_path, placing, partitions=3, exchange="rows", copies=copies)
     shipped = [progress["shipped"] for progress in seen if progress["shipped"]["rows"]]
     assert len(shipped) >= 3
     for entry in shipped:

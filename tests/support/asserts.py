@@ -11,7 +11,7 @@ from typing import Any
 
 from dovetail.testing.local_session import LocalSession
 from tests.support.cases import EngineCase, KeptRows, QueryCase, keep_rows_in_time
-from tests.support.generators.plans import random_decisions, random_fills
+from tests.support.generators.plans import random_decisions, random_fills, random_policies
 from tests.support.oracles.answers import Answers, answers_of_table
 from tests.support.oracles.case_oracle import CaseOracle
 
@@ -76,6 +76,8 @@ def open_session(case: EngineCase, checkpoint_dir: Path | str, **options: Any) -
         rows_per_chunk=3,
         **{**shipped, **options},
     )
+    if case.plan_seed is not None:
+        session.engine.plans.follow(random_policies(case.plan_seed))
     for stream in case.streams:
         session.create_stream(stream.name, stream.schema, event_time=stream.event_time, lateness=stream.lateness)
     return session

@@ -5,6 +5,7 @@ A file is named by its pass and holds one fact a line, then a rule, then what th
     rows r = 100                     a stream's rows in its window
     match r.x=s.x = 0.01             how probable it is that two rows meet
     wanted r probes s, t: 10         for choose_ranks: a start, an intermediate's members, a weight
+    given ...                        what a draft begins with: see golden_drafts.py
     anything else: SELECT ...        a query by its name
 """
 
@@ -18,13 +19,12 @@ from pathlib import Path
 from dovetail.core.text_tree import TextTree
 from dovetail.frontend.compile_sql import compile_sql
 from dovetail.optimizer.decisions import Decisions, keep_intermediates
+from dovetail.optimizer.draft import Draft
 from dovetail.optimizer.intermediates.candidates import intermediate_of, keepable_subsets, starts_of
 from dovetail.optimizer.intermediates.collapse import StandIn, collapse
 from dovetail.optimizer.joint.choose_ranks import WantedProbe, choose_ranks
 from dovetail.optimizer.joint.decide_jointly import JointOptions, decide_jointly, joint_view
-from dovetail.optimizer.passes.choose_factorizations import choose_factorizations
 from dovetail.optimizer.passes.choose_probe_orders import choose_probe_order, estimated_rows
-from dovetail.optimizer.passes.plan_groups import plan_groups
 from dovetail.optimizer.pipeline import orders_taken, plan_queries
 from dovetail.optimizer.pricing.cost_alone import costs_alone
 from dovetail.optimizer.pricing.running_plan import running_plan
@@ -36,6 +36,7 @@ from dovetail.query.stream import Stream
 from dovetail.query.types import BIGINT, TIMESTAMP
 from dovetail.stats.catalog import StatsCatalog
 from dovetail.stats.unit_costs import UnitCosts
+from tests.support.golden_drafts import DRAFT_PASSES, check_broken, draft_of
 
 RULE = "----\n"
 STREAMS = {
@@ -69,6 +70,7 @@ class PassInput:
     rows: dict[str, float] = field(default_factory=dict)
     match: dict[str, float] = field(default_factory=dict)
     wanted: list[WantedProbe] = field(default_factory=list)
+    facts: list[str] = field(default_factory=list)
 
     @property
     def stats(self) -> StatsCatalog:
@@ -86,6 +88,8 @@ def read_input(text: str) -> PassInput:
             found.match[match[1]] = float(match[2])
         elif wanted := _WANTED.fullmatch(line):
             found.wanted.append(WantedProbe(wanted[1], frozenset(wanted[2].split(", ")), float(wanted[3])))
+        elif line.startswith("given "):
+            found.facts.append(line.removeprefix("given "))
         else:
             name, sql = line.split(": ", 1)
             found.queries.append(LiveQuery(name, name, compile_sql(sql, STREAMS, timezone="UTC")))
@@ -190,11 +194,10 @@ def _running(given: PassInput) -> TextTree:
 def _factorizations(given: PassInput) -> TextTree:
     trees = []
     for live in given.queries:
-        joining, groups = plan_groups((live,))
-        plan = plan_queries(joining, STREAMS, even_placement(8, 2), epoch=1, stats=given.stats, groups=groups)
+        plan = plan_queries((live,), STREAMS, even_placement(8, 2), epoch=1, stats=given.stats, factorize=True)
         lines = [
             f"new {tree.start} > {node.step.target}: {_said_of(emit)}"
-            for tree in choose_factorizations(plan).trees
+            for tree in plan.trees
             for node in tree.walk()
             for emit in node.emits
         ]
@@ -214,7 +217,17 @@ def _lines(head: str, lines: list[str]) -> TextTree:
     return TextTree(head, tuple(map(TextTree, lines)))
 
 
+def _of_draft(tell: Callable[[Draft], TextTree]) -> Callable[[PassInput], TextTree]:
+    return lambda given: tell(draft_of(given.queries, STREAMS, given.stats, given.facts))
+
+
+def _checked(given: PassInput) -> TextTree:
+    return check_broken(draft_of(given.queries, STREAMS, given.stats, given.facts), given.facts)
+
+
 PASSES: dict[str, Callable[[PassInput], TextTree]] = {
+    **{name: _of_draft(tell) for name, tell in DRAFT_PASSES.items()},
+    "check_plan": _checked,
     "share_probe_prefixes": _shared_prefixes,
     "choose_probe_orders": _probe_orders,
     "collapse": _collapsed,

@@ -16,14 +16,15 @@ import pytest
 from dovetail.engine.observe.finished_batch import FinishedBatch
 from dovetail.engine.planning import planner
 from dovetail.engine.planning.elastic_units import ElasticUnits, UnitsNow
-from dovetail.engine.planning.key_group_placer import KeyGroupPlacer, PlacingRules
+from dovetail.engine.planning.key_group_placer import KeyGroupPlacer
+from dovetail.engine.planning.seek_placement import PlacingRules
 from dovetail.kernels.fold.group_rows import KeyColumn, codes_of_keys, key_column
 from dovetail.runtime.groups import partial_groups
 from dovetail.stats.catalog import StatsCatalog
 from tests.support.asserts import CaseFailed
 from tests.support.colliding_keys import let_keys_collide
 
-RESTLESS = PlacingRules(worth=-1.0, drift=0.0, association_drift=0.0, in_a_row=1, budget_s=0.02, least_rows=0)
+RESTLESS = PlacingRules(worth=-1.0, drift=0.0, association_drift=0.0, in_a_row=1, work=1e4, exact_nodes=0, least_rows=0)
 """Any other placement is better than the one that there is."""
 
 

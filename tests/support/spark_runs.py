@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 from dovetail import Session
 from dovetail.engine.options.engine_options import with_tuning
 from dovetail.engine.progress.print_progress import print_progress
+from dovetail.optimizer.policies import GivenPolicies
 from dovetail.query.closing import closed_until
 from dovetail.query.join_query import JoinQuery
 from tests.support.cases import (
@@ -98,12 +99,19 @@ class DrainedRun:
 
 
 def drain(
-    spark: SparkSession, case: EngineCase, folder: Path, read_by_spark: Iterable[str] = (), **options: Any
+    spark: SparkSession,
+    case: EngineCase,
+    folder: Path,
+    read_by_spark: Iterable[str] = (),
+    policies: GivenPolicies | None = None,
+    **options: Any,
 ) -> DrainedRun:
     """Run all batches of a case in a session of their own; by default none is small, so each has all its stages."""
     streams = FileStreams(spark, case, folder / "streams")
     given = {"partitions": 2, "key_groups": 16, "small_batch_rows": 0, **options}
     session = Session(spark, folder / "checkpoint", **with_tuning(given))
+    if policies is not None:
+        session.engine.plans.follow(lambda _batch: policies)
     for stream in case.streams:
         frame = streams.frame(stream)
         session.create_stream(stream.name, frame, event_time=stream.event_time, lateness=stream.lateness)

@@ -309,16 +309,22 @@ class Session:
         return [print_progress(figures) for figures in self._recent_figures]
 
     @overload
-    def explain(self, format: Literal["text"] = "text") -> str: ...
+    def explain(self, format: Literal["text"] = "text", *, trace: bool = False) -> str: ...
     @overload
-    def explain(self, format: Literal["json"]) -> dict[str, Any]: ...
+    def explain(self, format: Literal["json"], *, trace: bool = False) -> dict[str, Any]: ...
 
-    def explain(self, format: ExplainFormat = "text") -> str | dict[str, Any]:  # noqa: A002 - as users call it
+    def explain(
+        self,
+        format: ExplainFormat = "text",  # noqa: A002 - as users call it
+        *,
+        trace: bool = False,
+    ) -> str | dict[str, Any]:
         """The shared plan of all queries, expected and observed rows, costs, and its last change (docs/explain.md).
 
         A string, which a notebook shows as lines; «json» gives the same as a dictionary that `json.dumps` takes.
+        With `trace` also how the plan was made: what each pass of planning changed, and how long it took.
         """
-        found = explain_plan(self._engine, format)
+        found = explain_plan(self._engine, format, trace=trace)
         return ShownText(found) if isinstance(found, str) else found
 
     def __repr__(self) -> str:

@@ -145,3 +145,7 @@ class ManifestVersionTaken(StoreError):
 
 class EvaluationError(DovetailError):
     """An expression failed on some row (overflow, division by zero, bad cast)."""
+
+
+class InternalError(DovetailError):
+    """A promise that Dovetail broke to itself: a bug, and no mistake of the user."""

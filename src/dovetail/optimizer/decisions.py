@@ -7,10 +7,7 @@ from dataclasses import dataclass, field
 
 from dovetail.optimizer.intermediates.candidates import intermediates_of, keepable_subsets, starts_of
 from dovetail.optimizer.intermediates.kept import KeptIntermediate
-from dovetail.optimizer.passes.choose_placement import PlacementPolicy
-from dovetail.optimizer.passes.choose_placing_keys import PlacingPolicy
-from dovetail.optimizer.passes.choose_routing import RoutingPolicy
-from dovetail.optimizer.passes.share_probe_prefixes import Orders
+from dovetail.optimizer.orders import Orders
 from dovetail.plan.live_query import LiveQuery
 from dovetail.query.stream import Stream
 from dovetail.stats.catalog import StatsCatalog
@@ -21,16 +18,11 @@ class Decisions:
     """Where `orders` has none the greedy one is taken; `intermediates` name the starts that shall use them.
 
     `rank_order` has the stores of the lowest ranks: whoever ranks above all members of an intermediate may probe it.
-    `routing` and `placement` of None: the session's options say how indexes are routed and placed. `placing_keys` of
-    None: these choose, too, which of several keys places an index.
     """
 
     orders: Orders = field(default_factory=dict)
     intermediates: tuple[KeptIntermediate, ...] = ()
     rank_order: tuple[str, ...] = ()
-    routing: RoutingPolicy | None = None
-    placement: PlacementPolicy | None = None
-    placing_keys: PlacingPolicy | None = None
 
 
 Decide = Callable[[tuple[LiveQuery, ...], Mapping[str, Stream], StatsCatalog, int], Decisions]

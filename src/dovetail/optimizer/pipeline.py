@@ -1,26 +1,154 @@
-"""The planner's pipeline: live queries -> probe trees -> stores -> one shared plan."""
+"""Planning as a list: from live queries to one shared plan, a pass a line, in the order in which they run.
+
+Each pass is a file of its name in `passes/`: `revise` takes a draft and gives the next one, `tell` says in words what
+is in it. A pass runs when something that it reads is another object than in the draft before; else its answer of then
+stands. What a pass costs and changed is noted here, not in the passes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from operator import is_not
+from typing import Protocol
 
 from dovetail.optimizer.decisions import Decisions
-from dovetail.optimizer.intermediates.collapse import StandIn, collapse
-from dovetail.optimizer.intermediates.maintaining_query import maintaining_query
-from dovetail.optimizer.passes.choose_placing_keys import place_tree
-from dovetail.optimizer.passes.derive_stores import IntermediateUsers, derive_stores
-from dovetail.optimizer.passes.plan_fills import filling_query, plan_fill
-from dovetail.optimizer.passes.plan_lone_rows import plan_lone_rows, plan_matched_rows
-from dovetail.optimizer.passes.share_probe_prefixes import Forms, Orders, share_probe_prefixes, taken_orders
-from dovetail.plan.group_plan import GroupPlan
+from dovetail.optimizer.draft import Draft, DraftSettings
+from dovetail.optimizer.orders import Orders
+from dovetail.optimizer.passes import (
+    assemble_plan,
+    check_plan,
+    choose_decisions,
+    choose_factorizations,
+    choose_placement,
+    choose_placing_keys,
+    choose_routing,
+    choose_statistics,
+    derive_forms,
+    derive_stores,
+    plan_fills,
+    plan_groups,
+    plan_lone_rows,
+    share_probe_prefixes,
+    take_orders,
+)
+from dovetail.optimizer.policies import PlacingPolicy, Policies
 from dovetail.plan.live_query import LiveQuery
-from dovetail.plan.lone_rows import MatchedRows
-from dovetail.plan.placement import Placement, Placements
+from dovetail.plan.placement import Placement
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.query.stream import Stream
 from dovetail.stats.catalog import StatsCatalog
+
+
+@dataclass(frozen=True)
+class Pass:
+    """`reads` are fields of the draft. `is_due`: whether it must run though all of them are the same."""
+
+    name: str
+    revise: Callable[[Draft], Draft]
+    tell: Callable[[Draft], str]
+    reads: tuple[str, ...]
+    is_due: Callable[[Draft, Draft], bool] | None = None
+
+
+class PassModule(Protocol):
+    """A file of `passes/`."""
+
+    __name__: str
+
+    def revise(self, draft: Draft) -> Draft: ...
+
+    def tell(self, draft: Draft) -> str: ...
+
+
+def _pass(module: PassModule, *reads: str, is_due: Callable[[Draft, Draft], bool] | None = None) -> Pass:
+    return Pass(module.__name__.rpartition(".")[2], module.revise, module.tell, reads, is_due)
+
+
+PASSES = (
+    _pass(plan_groups, "asked"),
+    _pass(choose_statistics, "queries", "now", "running"),
+    _pass(choose_decisions, "queries", "streams", "stats", "batch", "policies"),
+    _pass(derive_forms, "queries", "streams", "decisions"),
+    _pass(take_orders, "forms", "stats", "decisions"),
+    _pass(share_probe_prefixes, "forms", "stats", "decisions", "orders"),
+    _pass(plan_fills, "forms", "stats", "decisions"),
+    _pass(plan_lone_rows, "forms"),
+    _pass(
+        choose_placing_keys,
+        *("trees", "later_trees", "fills", "lone_rows", "matched_rows"),
+        is_due=choose_placing_keys.is_due,
+    ),
+    _pass(derive_stores, "forms", "streams", "keyed"),
+    _pass(assemble_plan, "forms", "groups", "keyed", "stores", "settings"),
+    _pass(choose_factorizations, "assembled", "settings"),
+    # The data may ask for other placements and routings with every batch, whatever the trees.
+    _pass(choose_placement, "factorized", "now", "running", "policies"),
+    _pass(choose_routing, "placed", "now", "running", "policies", "settings"),
+    _pass(check_plan, "forms", "orders", "plan"),
+)
+
+
+@dataclass(frozen=True)
+class PassTrace:
+    """What a pass did when it ran last: for the plan of `batch`, in `seconds`. `before` is what it told until then.
+
+    `is_kept`: this time it had no reason to run.
+    """
+
+    name: str
+    batch: int
+    seconds: float
+    tells: str
+    before: str | None = None
+    is_kept: bool = False
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A draft on which all passes ran, and how they went."""
+
+    draft: Draft
+    traces: tuple[PassTrace, ...]
+
+
+def draw(given: Draft, last: Drawn | None = None) -> Drawn:
+    """All passes over what is given; those that find nothing new leave what they made of `last`."""
+    before = None if last is None else last.draft
+    draft = given if before is None else _beginning(given, before)
+    traces = []
+    for number, each in enumerate(PASSES):
+        known = None if last is None else last.traces[number]
+        if known is not None and before is not None and not _is_due(each, draft, before):
+            traces.append(replace(known, is_kept=True))
+            continue
+        began = time.perf_counter()
+        draft = each.revise(draft)
+        seconds = time.perf_counter() - began
+        told = None if known is None else known.tells
+        traces.append(PassTrace(each.name, draft.batch, seconds, each.tell(draft), told))
+    return Drawn(draft, tuple(traces))
+
+
+def _beginning(given: Draft, before: Draft) -> Draft:
+    """The draft before, with what is given now; equal queries and streams are the same objects."""
+    return replace(
+        before,
+        asked=before.asked if before.asked == given.asked else given.asked,
+        streams=before.streams if before.streams == given.streams else given.streams,
+        now=given.now,
+        batch=given.batch,
+        running=given.running,
+        policies=given.policies,
+        settings=before.settings if before.settings == given.settings else given.settings,
+    )
+
+
+def _is_due(each: Pass, draft: Draft, before: Draft) -> bool:
+    if any(is_not(getattr(draft, name), getattr(before, name)) for name in each.reads):
+        return True
+    return each.is_due is not None and each.is_due(draft, before)
 
 
 def plan_queries(
@@ -31,89 +159,20 @@ def plan_queries(
     epoch: int,
     stats: StatsCatalog | None = None,
     decisions: Decisions | None = None,
-    orders: Orders | None = None,
-    groups: tuple[GroupPlan, ...] = (),
+    placing_keys: PlacingPolicy | None = None,
+    factorize: bool = False,
 ) -> SharedPlan:
-    """A pure function of its arguments: a replayed batch plans the same.
-
-    `groups` are those whose rows some of the queries join (see `plan_groups`). `orders` are `orders_taken` for the same
-    arguments, where somebody has them already.
-    """
-    decisions = decisions or Decisions()
-    stats = stats or StatsCatalog()
-    forms = running_forms(queries, streams, decisions)
-    pairing = tuple(live for live in forms.running if live.query.kind.answers_pairs)
-    trees = share_probe_prefixes(pairing, stats, forms.collapsed, orders or decisions.orders)
-    # Stores are indexed for what will probe them, too: an index is cheap on arrival and dear afterwards.
-    is_later = bool(forms.later_collapsed)
-    later = share_probe_prefixes(pairing, stats, forms.later_collapsed, decisions.orders) if is_later else ()
-    maintaining = {live.into: live for live in forms.running if live.into is not None}
-    filled = [(maintaining[kept.intermediate.id], kept.fill) for kept in decisions.intermediates if kept.fill]
-    filling = tuple(filling_query(query) for query, _ in filled)
-    lone, matched = plan_lone_rows(forms.running), plan_matched_rows(forms.running)
-    telling = (*(each.tree for each in lone), *(tree for each in matched for tree in each.trees))
-    fills = (plan_fill(query, source, stats, decisions.orders) for query, source in filled)
-    placings = decisions.placing_keys((*trees, *later, *telling)) if decisions.placing_keys else {}
-    placed = partial(place_tree, placings=placings)
-    indexed = tuple(map(placed, (*trees, *later, *telling)))
-    return SharedPlan(
-        epoch=epoch,
-        stores=derive_stores(forms.running, indexed, streams, forms.users_by_store),
-        trees=tuple(map(placed, trees)),
-        placements=Placements(placement),
-        complete_from_by_query=tuple((live.id, live.complete_from) for live in (*forms.running, *filling)),
-        fills=tuple(replace(fill, tree=placed(fill.tree)) for fill in fills),
-        lone_rows=tuple(replace(each, tree=placed(each.tree)) for each in lone),
-        matched_rows=tuple(
-            MatchedRows(placed(each.from_left), placed(each.from_right), placed(each.again), each.emits)
-            for each in matched
-        ),
-        groups=groups,
-    )
+    """The plan by decisions that are known, where nothing runs yet."""
+    decided = decisions or Decisions()
+    policies = Policies(decide=lambda *_: decided, placing_keys=placing_keys)
+    settings = DraftSettings(placement, factorize=factorize)
+    given = Draft(queries, streams, stats or StatsCatalog(), policies=policies, settings=settings)
+    return replace(draw(given).draft.plan, epoch=epoch)
 
 
 def orders_taken(
     queries: tuple[LiveQuery, ...], streams: Mapping[str, Stream], stats: StatsCatalog, decisions: Decisions
 ) -> Orders:
     """By query (or what maintains an intermediate) and start: the order decided, else the greedy one."""
-    forms = running_forms(queries, streams, decisions)
-    return taken_orders(forms.running, stats, forms.collapsed, decisions.orders)
-
-
-@dataclass(frozen=True)
-class RunningForms:
-    """Queries as they run by decisions: with their ranks, and those that maintain intermediates behind them.
-
-    `collapsed` by query and start are the forms that probe intermediates now, `later_collapsed` those that will.
-    """
-
-    running: tuple[LiveQuery, ...]
-    collapsed: Forms
-    later_collapsed: Forms
-    users_by_store: Mapping[str, IntermediateUsers]
-
-
-def running_forms(queries: tuple[LiveQuery, ...], streams: Mapping[str, Stream], decisions: Decisions) -> RunningForms:
-    queries = tuple(live.ranked(decisions.rank_order) for live in queries)
-    query_by_id = {live.id: live for live in queries}
-    maintaining = tuple(maintaining_query(kept, query_by_id, streams) for kept in decisions.intermediates)
-    stand_ins: dict[tuple[str, str], list[StandIn]] = {}
-    later_stand_ins: dict[tuple[str, str], list[StandIn]] = {}
-    users_by_store: dict[str, IntermediateUsers] = {}
-    for kept in decisions.intermediates:
-        for use in kept.uses:
-            stand_in = StandIn(use.aliases, kept.intermediate)
-            for start in use.wanted_starts:
-                later_stand_ins.setdefault((use.query, start), []).append(stand_in)
-            for start in use.starts:
-                stand_ins.setdefault((use.query, start), []).append(stand_in)
-        forms = (
-            collapse(query_by_id[use.query], [StandIn(use.aliases, kept.intermediate)], streams) for use in kept.uses
-        )
-        users_by_store[kept.intermediate.id] = IntermediateUsers(kept.intermediate, tuple(forms))
-    return RunningForms(
-        (*queries, *maintaining),
-        {key: collapse(query_by_id[key[0]], own, streams) for key, own in stand_ins.items()},
-        {key: collapse(query_by_id[key[0]], own, streams) for key, own in later_stand_ins.items()},
-        users_by_store,
-    )
+    forms = derive_forms.derive_forms(queries, streams, decisions)
+    return share_probe_prefixes.taken_orders(forms.running, stats, forms.collapsed, decisions.orders)

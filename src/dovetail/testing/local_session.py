@@ -16,6 +16,7 @@ from dovetail.engine.control.execute_statement import StatementRunner
 from dovetail.engine.control.registry import QueryRecord
 from dovetail.engine.control.statement_result import StatementKind, StatementResult
 from dovetail.engine.engine import Engine
+from dovetail.engine.explain.explain import explain_plan
 from dovetail.engine.options import make_options
 from dovetail.engine.planning.fill_intermediates import FillPolicy
 from dovetail.frontend.parse.statement import CreateStream
@@ -153,6 +154,10 @@ class LocalSession:
     def progress(self) -> dict[str, Any] | None:
         """As `Session.progress`."""
         return self.engine.batches.progress
+
+    def explain(self, *, trace: bool = False) -> str:
+        """As `Session.explain`."""
+        return explain_plan(self.engine, trace=trace)
 
     def vacuum(self, *, dry_run: bool = False) -> VacuumReport:
         """As `Session.vacuum`, of files of any age."""

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from dovetail.optimizer.decisions import Decisions
+from dovetail.optimizer.policies import GivenPolicies
 from dovetail.plan.placement import Placement, Placements, even_placement
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.stats.catalog import StatsCatalog
@@ -39,9 +39,8 @@ class Feed:
     """Batches over three streams; pairs are counted by brute force."""
 
     def __init__(self, folder: Path, policy: Chosen | None = None, **options: Any) -> None:
-        decisions = Decisions(placement=policy)
-        decide = None if policy is None else lambda *_: decisions
-        self.session = LocalSession(folder, decide=decide, small_batch_rows=0, **options)
+        self.session = LocalSession(folder, small_batch_rows=0, **options)
+        self.session.engine.plans.follow(lambda _batch: GivenPolicies(placement=policy))
         for name in "abc":
             self.session.create_stream(name, SCHEMA)
         self._rng = Random(5)

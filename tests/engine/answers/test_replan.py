@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from dovetail.engine.planning.replan_reasons import replan_reasons
+from dovetail.optimizer.passes.choose_statistics import replan_reasons
 from dovetail.testing.local_session import LocalSession
 
 SCHEMA = pa.schema([("x", pa.int64()), ("y", pa.int64()), ("ts", pa.timestamp("us", tz="UTC"))])

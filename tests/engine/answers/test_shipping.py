@@ -15,8 +15,8 @@ from dovetail.core.errors import SessionError
 from dovetail.engine.backfill.history_run import _modest
 from dovetail.engine.options import make_options
 from dovetail.kernels.match.hash_keys import group_of_codes, hash_keys
-from dovetail.optimizer.decisions import Decide, Decisions
-from dovetail.plan.placement import Placement, Placements, UseName
+from dovetail.optimizer.policies import GivenPolicies
+from dovetail.plan.placement import Placement, Placements
 from dovetail.runtime.source import ship_rows
 from dovetail.store.bucket_file import FAILED, Bucket
 from dovetail.testing.local_session import LocalSession
@@ -44,16 +44,12 @@ def value_in(group: int, number: int = 0) -> int:
     return next(value for place, value in enumerate(found) if place == number)
 
 
-def placed(usual: Placement, special: dict[UseName, Placement]) -> Decide:
-    placements = Placements.of(usual, special)
-    return lambda *_: Decisions({}, (), placement=lambda *_: placements)
+BY_PACK_OR_USER = Placements.of(BY_PACK, {("purchases", "[user]"): BY_USER, ("users", "[user]"): BY_USER})
 
 
-def open_session(folder: Path, **options: Any) -> LocalSession:
-    by_user = {("purchases", "[user]"): BY_USER, ("users", "[user]"): BY_USER}
-    decide = placed(BY_PACK, by_user)
-    given = {"key_groups": GROUPS, "exchange": "rows", "placement": "even", "decide": decide, **options}
-    session = LocalSession(folder, **given)
+def open_session(folder: Path, placements: Placements = BY_PACK_OR_USER, **options: Any) -> LocalSession:
+    session = LocalSession(folder, **{"key_groups": GROUPS, "exchange": "rows", "placement": "even", **options})
+    session.engine.plans.follow(lambda _batch: GivenPolicies(placement=lambda *_: placements))
     session.create_stream("purchases", PURCHASES, "ts", "1 hour")
     session.create_stream("users", USERS, "ts", "1 hour")
     session.create_stream("packs", PACKS, "ts", "1 hour")
@@ -125,7 +121,7 @@ def test_a_row_goes_once_to_each_partition_of_its_keys(tmp_path: Path, copies: s
     placement_by_key = {key: Placement(tuple(rng.integers(0, 3, GROUPS).tolist()), 3) for key in ("user", "pack")}
     uses = [("purchases", "user"), ("users", "user"), ("purchases", "pack"), ("packs", "pack")]
     special = {(store, f"[{key}]"): placement_by_key[key] for store, key in uses}
-    session = open_session(tmp_path, copies=copies, decide=placed(Placement((0, 1, 2, 0), 3), special))
+    session = open_session(tmp_path, copies=copies, placements=Placements.of(Placement((0, 1, 2, 0), 3), special))
     session.create_query(BOUGHT, "bought")
     session.create_query(BUYERS, "buyers")
     values = [None, *range(12)]

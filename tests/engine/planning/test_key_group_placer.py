@@ -14,9 +14,9 @@ import pytest
 from dovetail.core.errors import SessionError
 from dovetail.engine.explain.explain import explain_plan
 from dovetail.engine.options import make_options
-from dovetail.engine.planning.key_group_placer import PlacingRules
+from dovetail.engine.planning.seek_placement import PlacingRules
 from dovetail.kernels.match.hash_keys import group_of_codes, hash_keys
-from dovetail.optimizer.decisions import Decisions
+from dovetail.optimizer.policies import GivenPolicies
 from dovetail.plan.key_classes import key_classes
 from dovetail.plan.placement import Placement, Placements, even_placement
 from dovetail.plan.shared_plan import SharedPlan
@@ -42,7 +42,7 @@ class Feed:
         self.session.create_query(BY_X, "by_x")
         self.session.create_query(BY_Y, "by_y")
         if self.session.engine.plans.placer is not None:
-            self.session.engine.plans.placer.rules = PlacingRules(budget_s=0.3, least_rows=0)
+            self.session.engine.plans.placer.rules = PlacingRules(least_rows=0)
         self._rng = np.random.default_rng(3)
         self._seconds = 0
         self._expected = {"by_x": 0, "by_y": 0}
@@ -83,7 +83,6 @@ def together(rng: np.random.Generator) -> Keys:
     return {"x": x, "y": (7 * x + 3) % KEYS}
 
 
-@pytest.mark.slow  # the solver's budget is seconds of a quiet machine
 def test_keys_that_come_to_go_together_are_placed_together(tmp_path: Path) -> None:
     feed = Feed(tmp_path)
     feed.push(apart, 5)
@@ -118,7 +117,6 @@ def test_noise_moves_nothing(tmp_path: Path) -> None:
     feed.assert_exact()
 
 
-@pytest.mark.slow  # the solver's budget is seconds of a quiet machine
 def test_a_hot_key_group_that_moves_is_followed_where_nothing_is_shipped(tmp_path: Path) -> None:
     feed = Feed(tmp_path, exchange="references", placement="shared", routing="hash")
     # Half of the rows in an eighth of the key groups, which lie in one partition under an even placement.
@@ -151,7 +149,7 @@ def _group(key: int) -> int:
 def test_the_engine_ships_exactly_what_the_model_says(tmp_path: Path) -> None:
     """Whatever the placements, as long as all rows are in the sample; rows without a key too."""
 
-    def decide(_queries: Any, _streams: Any, _stats: StatsCatalog, batch: int) -> Decisions:
+    def policies(batch: int) -> GivenPolicies:
         def place(plan: SharedPlan, _stats: StatsCatalog, _running: Placements | None) -> Placements:
             chance = Random(batch)
             by_use = {}
@@ -160,9 +158,10 @@ def test_the_engine_ships_exactly_what_the_model_says(tmp_path: Path) -> None:
                 by_use |= dict.fromkeys(uses, Placement(owners, 4))
             return Placements.of(even_placement(64, 4), by_use)
 
-        return Decisions(placement=place)
+        return GivenPolicies(placement=place)
 
-    feed = Feed(tmp_path, decide=decide)
+    feed = Feed(tmp_path)
+    feed.session.engine.plans.follow(policies)
     shipped = set()
     for _ in range(5):
         feed.push(apart, 1, rows=100)

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from dovetail.optimizer.decisions import Decisions
 from dovetail.optimizer.passes.choose_placing_keys import ChoosePlacingKeys, has_uneven_placing, is_uneven
 from dovetail.optimizer.pipeline import plan_queries
 from dovetail.plan.live_query import LiveQuery
@@ -28,8 +27,8 @@ CROSSED = "SELECT r.v FROM r JOIN s ON r.x = s.y AND r.y = s.x"
 @pytest.fixture
 def plan(streams: Mapping[str, Stream]) -> Plan:
     def make(*queries: LiveQuery, policy: ChoosePlacingKeys | None = None) -> SharedPlan:
-        decisions = Decisions(placing_keys=policy or ChoosePlacingKeys(4))
-        return plan_queries(queries, streams, even_placement(8, 4), epoch=1, decisions=decisions)
+        chosen = policy or ChoosePlacingKeys(4)
+        return plan_queries(queries, streams, even_placement(8, 4), epoch=1, placing_keys=chosen)
 
     return make
 

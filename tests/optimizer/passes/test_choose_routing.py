@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from dovetail.optimizer.passes.choose_routing import (
-    ChosenRouting,
     choose_routings,
     fixed_routing,
     keep_routings,
     routing_changes,
     unusual,
 )
+from dovetail.optimizer.policies import ChosenRouting
 from dovetail.plan.placement import Placements, even_placement
 from dovetail.plan.probe_tree import Emit, Leg, ProbeNode, ProbeStep, ProbeTree
 from dovetail.plan.routing import DEALT, HASH, RANDOM, Routing

@@ -7,6 +7,7 @@ import pytest
 
 from benchmarks.partition.random_placements import random_placement_problem
 from dovetail.optimizer.placement.problem import Cell, PlacedStream, PlacementCosts, PlacementProblem
+from dovetail.optimizer.placement.solvers.budget import Budget
 from dovetail.optimizer.placement.solvers.class_groups import lay_over, nodes_by_class, pair_up
 from dovetail.optimizer.placement.solvers.hypergraph import ABSENT, Hypergraph, Ints, build_hypergraph
 from dovetail.optimizer.placement.solvers.merge_groups import merge_similar
@@ -93,7 +94,7 @@ def test_pairs_of_classes_have_all_nodes_and_most_in_common(graph: Hypergraph) -
 
 def test_tree_and_merged_partitions_place_every_node(graph: Hypergraph) -> None:
     def place(part: Hypergraph) -> Ints:
-        return search(part, balanced_start(part), np.inf)
+        return search(part, balanced_start(part), Budget())
 
     for parts in (place_pair_tree(graph, place), place_merged_partitions(graph, 2, place)):
         assert parts is not None

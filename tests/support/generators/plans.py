@@ -10,10 +10,9 @@ from dovetail.engine.planning.fill_intermediates import FillPolicy
 from dovetail.kernels.match.hash_keys import PLACING_BITS
 from dovetail.optimizer.decisions import Decide, Decisions
 from dovetail.optimizer.intermediates.candidates import intermediates_of, keepable_subsets, starts_of
-from dovetail.optimizer.passes.choose_placing_keys import Placings
 from dovetail.optimizer.passes.choose_probe_orders import reachable_from
-from dovetail.optimizer.passes.choose_routing import ChosenRouting
 from dovetail.optimizer.passes.weak_edges import weak_edges
+from dovetail.optimizer.policies import ChosenRouting, GivenPolicies, Placings, PoliciesOf
 from dovetail.plan.key_classes import key_classes
 from dovetail.plan.live_query import LiveQuery, store_of
 from dovetail.plan.placement import Placement, Placements, even_placement
@@ -39,8 +38,7 @@ def _kept_from(seed: int) -> int | None:
 
 
 def random_decisions(seed: int) -> Decide:
-    """Any order without needless cross products, any ranks, any subset of the joins that could be kept; any routings,
-    any placements, any placing keys and any number of partitions.
+    """Any order without needless cross products, any ranks, any subset of the joins that could be kept.
 
     Some keep no join for a while and then the same ones to the end: only these see a long fill through, and use it.
     """
@@ -72,12 +70,20 @@ def random_decisions(seed: int) -> Decide:
                         joined[start] |= set(aliases)
                     chosen.append((live, aliases, starts))
         kept = intermediates_of(chosen, streams)
-        placing_keys = RandomPlacingKeys(rng.random())
-        return Decisions(
-            orders, kept, rank_order, RandomRoutings(seed, batch), RandomPlacements(seed, batch), placing_keys
-        )
+        return Decisions(orders, kept, rank_order)
 
     return decide
+
+
+def random_policies(seed: int) -> PoliciesOf:
+    """Any routings, any placements, any placing keys and any number of partitions."""
+    batches_per_plan = Random(seed).choice(BATCHES_PER_PLAN)
+
+    def policies(batch: int) -> GivenPolicies:
+        placing_keys = RandomPlacingKeys(Random(f"{seed} {batch // batches_per_plan} placing keys").random())
+        return GivenPolicies(placing_keys, RandomPlacements(seed, batch), RandomRoutings(seed, batch))
+
+    return policies
 
 
 @dataclass(frozen=True)

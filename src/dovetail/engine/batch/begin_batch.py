@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from dovetail.engine.batch.choose_samples import choose_samples
 from dovetail.engine.batch.make_task import make_task
 from dovetail.engine.batch.parts import Parts
-from dovetail.engine.planning.planner import Planned
 from dovetail.engine.state import EngineState
+from dovetail.optimizer.planned import Planned
 from dovetail.plan.sampled_join import SampledJoin
 from dovetail.query.stream import Stream
 from dovetail.runtime.batch_task import BatchTask

@@ -13,7 +13,7 @@ from dovetail.engine.batch.next_state import next_state
 from dovetail.engine.batch.parts import Parts
 from dovetail.engine.batch.run_tasks import Ran
 from dovetail.engine.observe.finished_batch import FinishedBatch
-from dovetail.engine.planning.planner import Planned
+from dovetail.optimizer.planned import Planned
 from dovetail.query.stream import Stream
 from dovetail.store.commit import Draft
 from dovetail.store.manifest import Arrival

@@ -12,21 +12,29 @@ from dovetail.engine.explain.describe.query import describe_preview, describe_qu
 from dovetail.engine.explain.records.plan import PlanExplained, QueryExplained, as_json
 from dovetail.engine.explain.text.plan import plan_text
 from dovetail.engine.explain.text.query import query_text
+from dovetail.engine.explain.text.trace import trace_json, trace_text
 
 ExplainFormat = Literal["text", "json"]
 
 
 @overload
-def explain_plan(engine: Engine, form: Literal["text"] = "text") -> str: ...
+def explain_plan(engine: Engine, form: Literal["text"] = "text", *, trace: bool = False) -> str: ...
 @overload
-def explain_plan(engine: Engine, form: Literal["json"]) -> dict[str, Any]: ...
+def explain_plan(engine: Engine, form: Literal["json"], *, trace: bool = False) -> dict[str, Any]: ...
 @overload
-def explain_plan(engine: Engine, form: ExplainFormat) -> str | dict[str, Any]: ...
+def explain_plan(engine: Engine, form: ExplainFormat, *, trace: bool = False) -> str | dict[str, Any]: ...
 
 
-def explain_plan(engine: Engine, form: ExplainFormat = "text") -> str | dict[str, Any]:
+def explain_plan(engine: Engine, form: ExplainFormat = "text", *, trace: bool = False) -> str | dict[str, Any]:
+    """`trace`: also how the plan was made, pass by pass."""
     _check_form(form)
-    return _rendered(describe_plan(Look.at(engine)), form)
+    explained = _rendered(describe_plan(Look.at(engine)), form)
+    if not trace:
+        return explained
+    traces = engine.plans.traces
+    if isinstance(explained, str):
+        return f"{explained}\n{trace_text(traces)}"
+    return {**explained, "trace": trace_json(traces)}
 
 
 @overload

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from dovetail.engine.engine import Engine
-from dovetail.engine.planning.planner import Planned
 from dovetail.optimizer.joint.decide_jointly import JointOptions, joint_view
 from dovetail.optimizer.joint.plan import Step
+from dovetail.optimizer.planned import Planned
 from dovetail.optimizer.pricing.cost_alone import costs_alone
 from dovetail.optimizer.pricing.cost_basis import CostBasis, cost_basis, weakest
 from dovetail.optimizer.pricing.running_plan import RunningPlan, running_plan

@@ -19,9 +19,11 @@ Answer = TypeVar("Answer")
 class Background(Generic[Answer]):
     """Starts at once. `answer` stays None if the work fails: that is logged, and no reason to fail a batch."""
 
-    def __init__(self, what: str, work: Callable[[], Answer]) -> None:
+    def __init__(self, what: str, work: Callable[[], Answer], *, gives_way: bool = True) -> None:
+        """`gives_way` off: a batch waits for it, so there is nobody to give way to."""
         self._what = what
         self._work = work
+        self._gives_way = gives_way
         self.answer: Answer | None = None
         self.seconds = 0.0
         self.core_seconds = 0.0
@@ -38,7 +40,8 @@ class Background(Generic[Answer]):
 
     def _run(self) -> None:
         began, core_began = time.perf_counter(), time.thread_time()
-        _give_way()
+        if self._gives_way:
+            _give_way()
         try:
             self.answer = self._work()
         except Exception:  # noqa: BLE001 - what runs is as good as it was: no reason to fail a batch

@@ -11,7 +11,7 @@ from dovetail.engine.observe.finished_batch import FinishedBatch
 from dovetail.engine.options import EngineOptions
 from dovetail.engine.planning.measure_units import measured_load, rewritten_rows
 from dovetail.engine.planning.scale_units import Scaling, UnitLoad, Wish, begin_scaling, next_scaling
-from dovetail.optimizer.passes.choose_placement import PlacementPolicy
+from dovetail.optimizer.policies import PlacementPolicy
 from dovetail.plan.placement import Placements, even_placement
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.stats.catalog import StatsCatalog

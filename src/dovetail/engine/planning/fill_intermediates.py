@@ -44,8 +44,8 @@ def settle_and_fill(
     state: EngineState,
     stats: StatsCatalog,
     policy: FillPolicy,
-) -> tuple[tuple[KeptIntermediate, ...], EngineState]:
-    """The wanted intermediates as batch `state.batch` has them, and the state that knows of them and their fills."""
+) -> tuple[KeptIntermediate, ...]:
+    """The wanted intermediates as batch `state.batch` has them, with their fills."""
     query_by_id = {live.id: live for live in queries}
     served = tuple(kept for join in wanted if (kept := _without_newcomers(join, query_by_id, streams, state)).uses)
     settled = settle_intermediates(served, queries, streams, state)
@@ -60,12 +60,22 @@ def settle_and_fill(
             fill = _begun(kept, query_by_id, streams, state, stats, policy)
         if fill is not None:
             fills[name] = fill
-    kept_from = {kept.intermediate.id: kept.complete_from for kept in settled}
-    filling = tuple(
+    return tuple(
         replace(kept, fill=fills[kept.intermediate.id].source if kept.intermediate.id in fills else None)
         for kept in settled
     )
-    return filling, replace(state, kept_from=kept_from, fills=fills)
+
+
+def with_intermediates(state: EngineState, kept: tuple[KeptIntermediate, ...]) -> EngineState:
+    """The state that knows of settled intermediates and their fills: those under way go on where they are."""
+    kept_from = {each.intermediate.id: each.complete_from for each in kept}
+    fills = {}
+    for each in kept:
+        name = each.intermediate.id
+        if each.fill is not None:
+            known = state.fills.get(name) if name in state.kept_from else None
+            fills[name] = known or Fill(each.fill.driver, each.fill.before_batch)
+    return replace(state, kept_from=kept_from, fills=fills)
 
 
 def _without_newcomers(

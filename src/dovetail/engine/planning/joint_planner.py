@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from dovetail.engine.options import EngineOptions
 from dovetail.engine.planning.background import Background
@@ -49,76 +48,78 @@ class Question:
     is_from_scratch: bool
 
 
+@dataclass(frozen=True)
+class JointMemory:
+    """What joint planning remembers: the plan that it goes on from, what was asked last, what is being sought.
+
+    `gain` are the expected costs of the plan before and of the one that was taken over, under the same statistics.
+    """
+
+    current: JointDecision | None = None
+    asked: tuple[tuple[str, ...], StatsCatalog] | None = None
+    asking: Background[tuple[JointDecision, float]] | None = None
+    rest: Rest = field(default_factory=Rest)
+    gain: tuple[float | None, float | None] = (None, None)
+
+
+@dataclass(frozen=True)
 class JointPlanner:
-    """A `Decide` with a memory. Not thread-safe: the engine calls it under its lock."""
+    """Decides by a memory, and gives the one that comes after it."""
 
-    def __init__(self, options: EngineOptions, units: UnitCosts) -> None:
-        self._options = options
-        self.units = units
-        self.partitions = options.partitioning.partitions
-        self.current: JointDecision | None = None
-        self._asked: tuple[tuple[str, ...], StatsCatalog] | None = None
-        self._asking: Background[tuple[JointDecision, float]] | None = None
-        self._rest = Rest()
-        self._gain: tuple[float | None, float | None] = (None, None)
+    options: EngineOptions
+    units: UnitCosts
 
-    def __call__(
-        self, queries: tuple[LiveQuery, ...], streams: Mapping[str, Stream], stats: StatsCatalog, _batch: int
-    ) -> Decisions:
-        self._take_over()
+    def decide(
+        self,
+        memory: JointMemory,
+        queries: tuple[LiveQuery, ...],
+        streams: Mapping[str, Stream],
+        stats: StatsCatalog,
+        partitions: int | None = None,
+    ) -> tuple[Decisions, JointMemory]:
+        """`partitions` of None: as many as the options say."""
+        memory = self._taken_over(memory)
         asked = (tuple(live.id for live in queries), stats)
-        is_idle = self._asking is None and self._rest.is_over
-        if is_idle and not _is_same(self._asked, asked) and _is_worthwhile(queries, stats):
-            self._ask(queries, streams, stats)
-            self._asked = asked
-            self._take_over()
-        return Decisions() if self.current is None else _still_live(self.current.decisions, queries)
+        is_idle = memory.asking is None and memory.rest.is_over
+        if is_idle and not _is_same(memory.asked, asked) and _is_worthwhile(queries, stats):
+            options = self._joint_options(partitions or self.options.partitioning.partitions)
+            is_from_scratch = memory.asked is None or memory.asked[1] is not stats
+            question = Question(queries, dict(streams), stats, options, memory.current, is_from_scratch)
+            is_background = self.options.tuning.plan_in_background
+            work = f"planning {len(queries)} queries"
+            asking = Background(work, lambda: answer(question), gives_way=is_background)
+            if not is_background:
+                asking.wait()
+            memory = self._taken_over(replace(memory, asked=asked, asking=asking))
+        current = memory.current
+        return (Decisions() if current is None else _still_live(current.decisions, queries)), memory
 
-    def for_preview(self) -> JointPlanner:
-        """One that decides as this one would at the next batch, and of which this one never hears."""
-        other = copy(self)
-        if self._options.tuning.plan_in_background:
-            # What it asked would be answered when nobody looks any more.
-            other._rest = Rest(math.inf)
-        return other
+    def for_preview(self, memory: JointMemory) -> JointMemory:
+        """By which it decides as at the next batch; what it asked would be answered when nobody looks any more."""
+        return replace(memory, rest=Rest(math.inf)) if self.options.tuning.plan_in_background else memory
 
-    def take_gain(self) -> tuple[float | None, float | None]:
-        """Expected cost of the plan before and of the one that was taken over, under the same statistics; once."""
-        gain, self._gain = self._gain, (None, None)
-        return gain
-
-    def wait(self) -> None:
-        """Until no question is open."""
-        if self._asking is not None:
-            self._asking.wait()
-
-    def _ask(self, queries: tuple[LiveQuery, ...], streams: Mapping[str, Stream], stats: StatsCatalog) -> None:
-        is_background = self._options.tuning.plan_in_background
-        options = JointOptions(
+    def _joint_options(self, partitions: int) -> JointOptions:
+        is_background = self.options.tuning.plan_in_background
+        return JointOptions(
             budget_s=BACKGROUND_BUDGET_S if is_background else INLINE_BUDGET_S,
-            may_materialize=self._options.planning.keep_intermediates == "by cost",
-            storage_budget=self._options.limits.storage_budget,
+            may_materialize=self.options.planning.keep_intermediates == "by cost",
+            storage_budget=self.options.limits.storage_budget,
             units=self.units,
-            partitions=self.partitions,
+            partitions=partitions,
         )
-        is_from_scratch = self._asked is None or self._asked[1] is not stats
-        question = Question(queries, dict(streams), stats, options, self.current, is_from_scratch)
-        self._asking = Background(f"planning {len(queries)} queries", lambda: answer(question))
-        if not is_background:
-            self.wait()
 
-    def _take_over(self) -> None:
-        asking = self._asking
+    def _taken_over(self, memory: JointMemory) -> JointMemory:
+        """With the answer, if there is one by now."""
+        asking = memory.asking
         if asking is None or not asking.is_over:
-            return
-        self._asking = None
-        if self._options.tuning.plan_in_background:
-            self._rest.begin_after(asking.core_seconds)
-        if asking.answer is not None:
-            found, cost_before = asking.answer
-            if self.current is None or found.decisions != self.current.decisions:
-                self._gain = (cost_before, found.cost)
-            self.current = found
+            return memory
+        is_background = self.options.tuning.plan_in_background
+        memory = replace(memory, asking=None, rest=Rest.after(asking.core_seconds) if is_background else memory.rest)
+        if asking.answer is None:
+            return memory
+        found, cost_before = asking.answer
+        is_new = memory.current is None or found.decisions != memory.current.decisions
+        return replace(memory, current=found, gain=(cost_before, found.cost) if is_new else memory.gain)
 
 
 def answer(question: Question) -> tuple[JointDecision, float]:

@@ -1,45 +1,33 @@
-"""From the running queries to the plan of a batch: what is known, what is decided, what of it may be used yet.
+"""From the running queries to the plan of a batch: one draft, held once against the plan that runs.
 
-statistics (those of the last plan, until enough moved) -> decisions -> settled intermediates -> shared plan
--> its placements -> its routings
+what is given (queries, streams, state, statistics) and remembered -> draft, by `optimizer/pipeline.py`
+-> Unchanged, SamePlan or NewEpoch -> the plan, and what is remembered from now on
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from dovetail.engine.options import EngineOptions
+from dovetail.engine.planning.compare_plans import Because, Comparison, NewEpoch, Unchanged, compare_plans
 from dovetail.engine.planning.elastic_units import ElasticUnits
-from dovetail.engine.planning.fill_intermediates import FillPolicy, settle_and_fill
-from dovetail.engine.planning.joint_planner import JointPlanner
+from dovetail.engine.planning.fill_intermediates import FillPolicy, settle_and_fill, with_intermediates
+from dovetail.engine.planning.joint_planner import JointMemory, JointPlanner
 from dovetail.engine.planning.key_group_placer import KeyGroupPlacer
+from dovetail.engine.planning.memory import Memory
 from dovetail.engine.planning.plan_history import PlanChange, PlanHistory
-from dovetail.engine.planning.replan_reasons import replan_reasons
 from dovetail.engine.state import EngineState
 from dovetail.optimizer.decisions import Decide, Decisions, greedy, keep_intermediates
-from dovetail.optimizer.passes.choose_factorizations import choose_factorizations
-from dovetail.optimizer.passes.choose_placement import PlacementPolicy, even_placements, placement_changes
-from dovetail.optimizer.passes.choose_placing_keys import ChoosePlacingKeys, has_uneven_placing, placing_changes
-from dovetail.optimizer.passes.choose_routing import (
-    ChosenRouting,
-    RoutingPolicy,
-    choose_routings,
-    fixed_routing,
-    keep_routings,
-    routing_changes,
-    unusual,
-)
-from dovetail.optimizer.passes.plan_groups import plan_groups
-from dovetail.optimizer.passes.share_probe_prefixes import Orders
-from dovetail.optimizer.pipeline import orders_taken, plan_queries
-from dovetail.plan.group_plan import GroupPlan
-from dovetail.plan.key_classes import uses_of
+from dovetail.optimizer.draft import Draft, DraftSettings
+from dovetail.optimizer.passes.choose_placement import even_placements
+from dovetail.optimizer.passes.choose_placing_keys import ChoosePlacingKeys
+from dovetail.optimizer.passes.choose_routing import choose_routings, fixed_routing, keep_routings
+from dovetail.optimizer.pipeline import PassTrace, draw
+from dovetail.optimizer.planned import Planned
+from dovetail.optimizer.policies import PlacementPolicy, PlacingPolicy, Policies, PoliciesOf, RoutingPolicy, by_options
 from dovetail.plan.live_query import LiveQuery
 from dovetail.plan.placement import even_placement
-from dovetail.plan.shared_plan import SharedPlan
 from dovetail.query.stream import Stream
 from dovetail.stats.catalog import StatsCatalog
 from dovetail.stats.observed import IndexName
@@ -47,245 +35,184 @@ from dovetail.stats.unit_costs import UnitCosts
 
 
 @dataclass(frozen=True)
-class Planned:
-    """A plan and what it was made of: the same queries, decisions, orders and statistics give the same plan.
-
-    `orders` are all that the plan takes, those included that nobody decided; `routings` those of all indexes.
-    `queries` join rows, for their users or for groups; `asked` are the queries as users asked them.
+class Given:
+    """What batch `state.batch` is planned for. `is_resumed`: nothing ran yet in this process, and the queries are
+    those of the recorded epoch.
     """
 
-    plan: SharedPlan
     queries: tuple[LiveQuery, ...]
-    decisions: Decisions
+    streams: Mapping[str, Stream]
+    state: EngineState
     stats: StatsCatalog
-    orders: Orders
-    reasons: tuple[str, ...] = ()
-    routings: tuple[ChosenRouting, ...] = ()
-    asked: tuple[LiveQuery, ...] = ()
+    is_resumed: bool
+
+
+@dataclass(frozen=True)
+class Made:
+    """A plan, the state that knows of it, how it compares with the running one, and what is to be remembered."""
+
+    planned: Planned
+    state: EngineState
+    comparison: Comparison
+    traces: tuple[PassTrace, ...]
+    memory: Memory
 
 
 class Planner:
-    """Remembers the plan that runs. Not thread-safe: the engine calls it under a lock."""
+    """Not thread-safe: the engine calls it under a lock. All that planning remembers is in `memory`."""
 
     def __init__(
-        self, options: EngineOptions, units: UnitCosts, decide: Decide | None, fill_policy: FillPolicy
+        self,
+        options: EngineOptions,
+        units: UnitCosts,
+        decide: Decide | None,
+        fill_policy: FillPolicy,
     ) -> None:
-        self._options = options
-        self._fill_policy = fill_policy
+        self.policies: PoliciesOf = by_options
         self.joint = JointPlanner(options, units)
-        self._decide = decide
-        self._running: Planned | None = None
-        self._moved: tuple[str, ...] = ()
-        self._grouped: tuple[tuple[LiveQuery, ...], tuple[tuple[LiveQuery, ...], tuple[GroupPlan, ...]]] | None = None
         self.history = PlanHistory()
+        self.memory = Memory()
+        self.elastic: ElasticUnits | None = None
         self.placer: KeyGroupPlacer | None = None
         if options.places_by_samples:
             self.placer = KeyGroupPlacer(units, in_background=options.tuning.plan_in_background)
-        self.elastic: ElasticUnits | None = None
+        self._options = options
+        self._decide = decide
+        self._fill_policy = fill_policy
+        self._routing = _routing_policy(options)
+        key_groups, partitions = options.partitioning.key_groups, options.partitioning.partitions
+        self._even = even_placements(key_groups, partitions)
+        self._may_place_by_one_key = options.may_place_by_one_key
+        self._settings = DraftSettings(
+            even_placement(key_groups, partitions), options.tuning.replan, options.tuning.factorize, options.shipping
+        )
 
     @property
     def running(self) -> Planned | None:
         """What the last batch of this process ran by."""
-        return self._running
+        return self.memory.running
 
-    def plan(
-        self,
-        queries: tuple[LiveQuery, ...],
-        streams: Mapping[str, Stream],
-        state: EngineState,
-        stats: StatsCatalog,
-        *,
-        is_resumed: bool,
-    ) -> tuple[EngineState, Planned]:
-        """The plan for batch `state.batch`; a new epoch when it differs from the running one.
+    def plan(self, given: Given) -> Made:
+        """The plan for the next batch, remembered."""
+        made = self._made(self.memory, given)
+        self.memory = made.memory
+        return made
 
-        `is_resumed`: nothing ran yet in this process, and the queries are those of the recorded epoch.
-        """
-        asked, (queries, groups) = queries, self._with_groups(queries)
-        now, stats = stats, self._stats_to_plan_by(queries, stats)
-        decide = self._decide or self._decide_by_options
-        decisions = decide(queries, streams, stats, state.batch)
-        settled, state = settle_and_fill(decisions.intermediates, queries, streams, state, now, self._fill_policy)
-        decisions = replace(decisions, intermediates=settled)
-        running = self._running
-        is_known = (
-            running is not None
-            and (running.asked, running.decisions) == (asked, decisions)
-            and running.stats is stats
-            and not (self._options.may_place_by_one_key and has_uneven_placing(running.plan, now))
-        )
-        epoch = state.epoch if is_resumed and state.epoch else state.epoch + 1
-        if running is not None and is_known:
-            plan, orders = running.plan, running.orders
-        else:
-            orders = self._orders(queries, streams, stats, decisions)
-            plan = plan_queries(
-                queries,
-                streams,
-                even_placement(self._options.partitioning.key_groups, self._options.partitioning.partitions),
-                epoch=epoch,
-                stats=stats,
-                decisions=self._with_placing_keys(decisions, state, now),
-                orders=orders,
-                groups=groups,
-            )
-            plan = choose_factorizations(plan) if self._options.tuning.factorize else plan
-        plan = self._placed(plan, now, decisions)
-        choose = decisions.routing or self._routing_policy
-        routings = choose(plan, now, () if running is None else running.routings)
-        if running is not None and plan is running.plan and routings == running.routings:
-            return state, running
-        plan = replace(plan, epoch=epoch, routings=unusual(plan, routings), shipping=self._options.shipping)
-        if running is not None and replace(plan, epoch=running.plan.epoch) == running.plan:
-            # Other figures, the same plan: nobody needs to hear of it.
-            return state, Planned(running.plan, queries, decisions, stats, orders, (), routings, asked)
-        reasons: tuple[str, ...] = ()
-        if running is not None:
-            because = "" if self.elastic is None else self.elastic.because
-            differences = _differences(running, plan, asked, decisions, routings, because)
-            # What moved is a reason for other trees; a placement or a routing that changes alone has its own.
-            reasons = (*differences, *self._why_placed(state.batch), *(() if is_known else self._moved))
-        return replace(state, epoch=epoch), Planned(plan, queries, decisions, stats, orders, reasons, routings, asked)
-
-    def _with_placing_keys(self, decisions: Decisions, state: EngineState, stats: StatsCatalog) -> Decisions:
-        """Where nobody decided which of several keys places an index, and it matters."""
-        if decisions.placing_keys is not None or not self._options.may_place_by_one_key:
-            return decisions
-        partitions = self._options.partitioning.partitions
-        if self._running is not None:
-            partitions = self._running.plan.placement.partition_count
-        newest: dict[IndexName, int] = {}
-        for meta in state.buckets:
-            for index, _ in meta.indexes:
-                newest[meta.store, index] = max(meta.upper_batch, newest.get((meta.store, index), -1))
-        return replace(decisions, placing_keys=ChoosePlacingKeys(partitions, stats, newest))
-
-    def _placed(self, plan: SharedPlan, stats: StatsCatalog, decisions: Decisions) -> SharedPlan:
-        """With the placements that its policy chooses; the same record if it has them already."""
-        choose = decisions.placement or self._placement_policy
-        if self.elastic is not None and decisions.placement is None:
-            choose = self.elastic.at_scale(choose)
-        placements = choose(plan, stats, None if self._running is None else self._running.plan.placements)
-        key_groups = self._options.partitioning.key_groups
-        if placements.usual.group_count != key_groups:
-            raise ValueError(f"{placements.usual.group_count} key groups are placed of {key_groups}")
-        if placements.special:
-            placements = placements.only(uses_of(plan))
-        return plan if placements == plan.placements else replace(plan, placements=placements)
-
-    def _why_placed(self, batch: int) -> tuple[str, ...]:
-        """Why key groups are placed anew from this batch on, if they are."""
-        placer = self.placer
-        return () if placer is None or placer.placed_in_batch != batch else (placer.because,)
-
-    @property
-    def _placement_policy(self) -> PlacementPolicy:
-        if self.placer is not None:
-            return self.placer
-        return even_placements(self._options.partitioning.key_groups, self._options.partitioning.partitions)
-
-    @cached_property
-    def _routing_policy(self) -> RoutingPolicy:
-        routing = self._options.fixed_routing
-        if routing is not None:
-            return fixed_routing(routing)
-        return choose_routings if self._options.tuning.replan else keep_routings
-
-    def _with_groups(self, queries: tuple[LiveQuery, ...]) -> tuple[tuple[LiveQuery, ...], tuple[GroupPlan, ...]]:
-        """The same records as long as the queries are the same: planners remember what they derive from one."""
-        if self._grouped is None or self._grouped[0] != queries:
-            self._grouped = queries, plan_groups(queries)
-        return self._grouped[1]
-
-    def for_preview(self) -> Planner:
-        """One that plans as this one would now, and of which this one never hears."""
-        other = copy(self)
-        other.joint = self.joint.for_preview()
-        return other
+    def preview(self, given: Given) -> Made:
+        """The plan that would be; nothing of it is remembered."""
+        return self._made(replace(self.memory, joint=self.joint.for_preview(self.memory.joint)), given)
 
     def note_committed(self, batch: int, planned: Planned, run_ms: float, rows: int) -> None:
         """The batch ran by this plan, and its results are real."""
-        running, self._running = self._running, planned
-        self.joint.partitions = planned.plan.placement.partition_count
-        if running is not None and running.plan.epoch != planned.plan.epoch:
-            expected = self.joint.take_gain()
-            self.history.note_change(PlanChange(batch, planned.plan.epoch, planned.reasons, *expected))
-            self._moved = ()
+        before, self.memory = self.memory, self.memory.after_batch(planned)
+        if before.running is not None and before.running.plan.epoch != planned.plan.epoch:
+            self.history.note_change(PlanChange(batch, planned.plan.epoch, planned.reasons, *before.joint.gain))
         self.history.note_batch(run_ms, rows)
 
-    def _orders(
-        self,
-        queries: tuple[LiveQuery, ...],
-        streams: Mapping[str, Stream],
-        stats: StatsCatalog,
-        decisions: Decisions,
-    ) -> Orders:
-        """What is decided comes first, then what runs, as long as nothing else changed than queries: one that is
-        created or dropped gives the others no reason to go another way.
-        """
-        running = self._running
-        is_as_before = running is not None and running.stats is stats
-        if running is not None and is_as_before and _is_same_but_orders(running.decisions, decisions):
-            decisions = replace(decisions, orders={**running.orders, **decisions.orders})
-        return orders_taken(queries, streams, stats, decisions)
+    def _made(self, memory: Memory, given: Given) -> Made:
+        turn = _JointTurn(self.joint, memory)
+        drawn = draw(
+            Draft(
+                given.queries,
+                given.streams,
+                given.stats,
+                given.state.batch,
+                memory.running,
+                self._policies(given, memory, turn),
+                self._settings,
+            ),
+            memory.drawn,
+        )
+        draft = drawn.draft
+        memory = replace(memory, drawn=drawn, joint=turn.memory, moved=draft.moved or memory.moved)
+        state = with_intermediates(given.state, draft.decisions.intermediates)
+        comparison = compare_plans(memory.running, draft, self._because(given.state.batch, memory))
+        planned = _planned(comparison, draft, state.epoch if given.is_resumed and state.epoch else state.epoch + 1)
+        if isinstance(comparison, NewEpoch):
+            state = replace(state, epoch=planned.plan.epoch)
+        return Made(planned, state, comparison, drawn.traces, memory)
 
-    def _stats_to_plan_by(self, queries: tuple[LiveQuery, ...], now: StatsCatalog) -> StatsCatalog:
-        """The statistics of the last plan, until something moved by so much that another plan may be better."""
-        running = self._running
-        if running is None:
-            return now
-        # A join of two has but one order, a single stream none.
-        is_fixed = not self._options.tuning.replan or all(len(each.query.relations) <= 2 for each in queries)
-        reasons = () if is_fixed else replan_reasons(running.stats, now, queries)
-        if not reasons:
-            return running.stats
-        self._moved = reasons
-        return now
+    def _policies(self, given: Given, memory: Memory, turn: _JointTurn) -> Policies:
+        own = self.policies(given.state.batch)
+        return Policies(
+            decide=self._decide or self._decider(turn),
+            settle=lambda wanted, queries: settle_and_fill(
+                wanted, queries, given.streams, given.state, given.stats, self._fill_policy
+            ),
+            placing_keys=own.placing_keys or self._placing_policy(given, memory),
+            placement=own.placement or self._placement_policy(),
+            routing=own.routing or self._routing,
+        )
 
-    def _decide_by_options(
-        self, queries: tuple[LiveQuery, ...], streams: Mapping[str, Stream], stats: StatsCatalog, batch: int
-    ) -> Decisions:
-        decide = greedy if self._options.planning.optimizer == "greedy" else self.joint
-        decisions = decide(queries, streams, stats, batch)
-        if self._options.planning.keep_intermediates == "always":
+    def _decider(self, turn: _JointTurn) -> Decide:
+        """The planner that the options name."""
+        decide = greedy if self._options.planning.optimizer == "greedy" else turn
+        if self._options.planning.keep_intermediates != "always":
+            return decide
+
+        def keeping(
+            queries: tuple[LiveQuery, ...], streams: Mapping[str, Stream], stats: StatsCatalog, batch: int
+        ) -> Decisions:
             kept = keep_intermediates(queries, streams, stats, batch)
-            decisions = replace(decisions, intermediates=kept.intermediates)
+            return replace(decide(queries, streams, stats, batch), intermediates=kept.intermediates)
+
+        return keeping
+
+    def _placing_policy(self, given: Given, memory: Memory) -> PlacingPolicy | None:
+        """Where it matters which of several keys places an index."""
+        if not self._may_place_by_one_key:
+            return None
+        newest: dict[IndexName, int] = {}
+        for meta in given.state.buckets:
+            for index, _ in meta.indexes:
+                newest[meta.store, index] = max(meta.upper_batch, newest.get((meta.store, index), -1))
+        partitions = self._settings.first_placement.partition_count
+        if memory.running is not None:
+            partitions = memory.running.plan.placement.partition_count
+        return ChoosePlacingKeys(partitions, given.stats, newest)
+
+    def _placement_policy(self) -> PlacementPolicy:
+        choose = self._even if self.placer is None else self.placer
+        return choose if self.elastic is None else self.elastic.at_scale(choose)
+
+    def _because(self, batch: int, memory: Memory) -> Because:
+        placer = self.placer
+        placed = () if placer is None or placer.placed_in_batch != batch else (placer.because,)
+        return Because("" if self.elastic is None else self.elastic.because, placed, memory.moved)
+
+
+class _JointTurn:
+    """A `Decide` for one draft: it begins with a memory, and has the one to go on with afterwards."""
+
+    def __init__(self, joint: JointPlanner, memory: Memory) -> None:
+        self._joint = joint
+        self._partitions = None if memory.running is None else memory.running.plan.placement.partition_count
+        self.memory: JointMemory = memory.joint
+
+    def __call__(
+        self, queries: tuple[LiveQuery, ...], streams: Mapping[str, Stream], stats: StatsCatalog, _batch: int
+    ) -> Decisions:
+        decisions, self.memory = self._joint.decide(self.memory, queries, streams, stats, self._partitions)
         return decisions
 
 
-def _is_same_but_orders(one: Decisions, other: Decisions) -> bool:
-    return (one.intermediates, one.rank_order) == (other.intermediates, other.rank_order)
+def _routing_policy(options: EngineOptions) -> RoutingPolicy:
+    if options.fixed_routing is not None:
+        return fixed_routing(options.fixed_routing)
+    return choose_routings if options.tuning.replan else keep_routings
 
 
-def _differences(
-    running: Planned,
-    plan: SharedPlan,
-    queries: tuple[LiveQuery, ...],
-    decisions: Decisions,
-    routings: tuple[ChosenRouting, ...],
-    because: str,
-) -> list[str]:
-    """`because`: why there is the number of partitions that there is."""
-    before, now = ({live.id: live.name for live in each} for each in (running.asked, queries))
-    reasons = [f"query {now[query]} was created" for query in now if query not in before]
-    reasons += [f"query {before[query]} ended" for query in before if query not in now]
-    kept_before, kept_now = ({each.intermediate.id for each in d.intermediates} for d in (running.decisions, decisions))
-    reasons += [f"{store} is kept" for store in sorted(kept_now - kept_before)]
-    reasons += [f"{store} is no longer kept" for store in sorted(kept_before - kept_now)]
-    ready_before, ready_now = (_ready(each) for each in (running.decisions, decisions))
-    reasons += [
-        f"new {start} of {now.get(query, query)} may probe {store}"
-        for store, query, start in sorted(ready_now - ready_before)
-    ]
-    reasons += placing_changes(running.plan, plan)
-    reasons += placement_changes(running.plan.placements, plan.placements, uses_of(running.plan), because)
-    return reasons + routing_changes(running.routings, routings)
-
-
-def _ready(decisions: Decisions) -> set[tuple[str, str, str]]:
-    return {
-        (kept.intermediate.id, use.query, start)
-        for kept in decisions.intermediates
-        for use in kept.uses
-        for start in use.starts
-    }
+def _planned(comparison: Comparison, draft: Draft, epoch: int) -> Planned:
+    if isinstance(comparison, Unchanged):
+        return comparison.running
+    return Planned(
+        plan=replace(draft.plan, epoch=epoch) if isinstance(comparison, NewEpoch) else comparison.running.plan,
+        queries=draft.queries,
+        decisions=draft.decisions,
+        stats=draft.stats,
+        orders=draft.orders,
+        reasons=comparison.reasons if isinstance(comparison, NewEpoch) else (),
+        routings=draft.routings,
+        asked=draft.asked,
+        drawn=draft.plan,
+    )

@@ -12,8 +12,11 @@ from dovetail.engine.head import Head
 from dovetail.engine.planning.elastic_units import ElasticUnits
 from dovetail.engine.planning.key_group_placer import KeyGroupPlacer
 from dovetail.engine.planning.plan_history import PlanChange
-from dovetail.engine.planning.planner import Planned, Planner
+from dovetail.engine.planning.planner import Given, Made, Planner
 from dovetail.engine.state import EngineState, stream_text
+from dovetail.optimizer.pipeline import PassTrace
+from dovetail.optimizer.planned import Planned
+from dovetail.optimizer.policies import PoliciesOf
 from dovetail.plan.live_query import LiveQuery
 from dovetail.query.stream import Stream
 from dovetail.stats.unit_costs import UnitCosts
@@ -45,7 +48,7 @@ class Plans:
         with self.lock:
             with self._head.lock:
                 applied = self._applied(self._head.batch + 1)
-            return self._plan(*applied, self._planner).planned
+            return self.made(self._given(*applied)).planned
 
     def previewed(self, sql: str) -> tuple[QueryRecord, Planned]:
         """A query as it would be if it were created now, and the plan that the next batch would use then."""
@@ -54,7 +57,7 @@ class Plans:
                 streams = self._plane.streams
                 state, record = self._plane.previewed(self._head.state, self._head.batch + 1, sql)
                 queries = self._live_queries(state.registry.running)
-            return record, self._plan(state, queries, streams, self._planner.for_preview()).planned
+            return record, self._planner.preview(self._given(state, queries, streams)).planned
 
     @property
     def running(self) -> Planned | None:
@@ -82,6 +85,18 @@ class Plans:
         """What places key groups, where placements follow the data."""
         return self._planner.placer
 
+    @property
+    def traces(self) -> tuple[PassTrace, ...]:
+        """How each pass of planning went when it ran last."""
+        with self.lock:
+            drawn = self._planner.memory.drawn
+            return () if drawn is None else drawn.traces
+
+    def follow(self, policies: PoliciesOf) -> None:
+        """From now on these place and route indexes, in place of the options: for tests and benchmarks."""
+        with self.lock:
+            self._planner.policies = policies
+
     # Around a batch
 
     def for_batch(self, batch: int) -> BatchPlan:
@@ -89,7 +104,12 @@ class Plans:
         with self.lock:
             with self._head.lock:
                 applied = self._applied(batch)
-            return self._plan(*applied, self._planner)
+            made = self.made(self._given(*applied))
+            return BatchPlan(made.state, made.planned, applied[2])
+
+    def made(self, given: Given) -> Made:
+        """The plan for what is given, remembered by the planner."""
+        return self._planner.plan(given)
 
     def note_committed(self, batch: int, planned: Planned, run_ms: float, rows: int) -> None:
         """The batch ran by this plan, and its results are real."""
@@ -105,17 +125,10 @@ class Plans:
         state = self._plane.applied(state, batch)
         return state, self._live_queries(state.registry.running), streams
 
-    def _plan(
-        self,
-        state: EngineState,
-        queries: tuple[LiveQuery, ...],
-        streams: Mapping[str, Stream],
-        planner: Planner,
-    ) -> BatchPlan:
+    def _given(self, state: EngineState, queries: tuple[LiveQuery, ...], streams: Mapping[str, Stream]) -> Given:
         # After a restart the queries are those of the recorded epoch, unless changes came in between.
-        is_resumed = planner.running is None and state.registry.running == self._head.state.registry.running
-        before, planned = planner.plan(queries, streams, state, self._head.statistics, is_resumed=is_resumed)
-        return BatchPlan(before, planned, streams)
+        is_resumed = self.running is None and state.registry.running == self._head.state.registry.running
+        return Given(queries, streams, state, self._head.statistics, is_resumed)
 
     def _live_queries(self, running: tuple[QueryRecord, ...]) -> tuple[LiveQuery, ...]:
         """The same records as long as the queries are the same: planners remember what they derive from one."""

@@ -15,16 +15,17 @@ LONGEST_REST_S = 30.0
 """The first time, kernels are compiled: no reason to rest for minutes."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Rest:
-    """Not thread-safe."""
+    """Until a moment of this process's clock."""
 
-    _until: float = 0.0
+    until: float = 0.0
 
     @property
     def is_over(self) -> bool:
-        return time.perf_counter() >= self._until
+        return time.perf_counter() >= self.until
 
-    def begin_after(self, core_seconds: float) -> None:
-        """Something took so much of a core."""
-        self._until = time.perf_counter() + min(core_seconds * (1 / BUSY_SHARE - 1), LONGEST_REST_S)
+    @staticmethod
+    def after(core_seconds: float) -> Rest:
+        """That begins now: something took so much of a core."""
+        return Rest(time.perf_counter() + min(core_seconds * (1 / BUSY_SHARE - 1), LONGEST_REST_S))

@@ -20,8 +20,8 @@ from dovetail.optimizer.intermediates.kept import KeptIntermediate, maintained_b
 from dovetail.optimizer.joint.engine_cost import EngineCost
 from dovetail.optimizer.joint.plan import JointPlan, ProbePath, QueryPaths, Step
 from dovetail.optimizer.joint.problem import Attribute, Predicate, Problem, QueryGraph, SubJoin
+from dovetail.optimizer.orders import Orders
 from dovetail.optimizer.passes.choose_probe_orders import reachable_from
-from dovetail.optimizer.passes.share_probe_prefixes import Orders
 from dovetail.optimizer.passes.weak_edges import WeakEdge, weak_edges
 from dovetail.optimizer.query_groups.group_edges import EdgeGroups
 from dovetail.plan.live_query import LiveQuery, as_row

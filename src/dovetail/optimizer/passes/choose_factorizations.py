@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from dovetail.optimizer.draft import Draft, count_of
 from dovetail.plan.factorization import Factorization, FoldedSide, WhyBuilt
 from dovetail.plan.group_plan import WINDOW_TIME, GroupPlan
 from dovetail.plan.probe_tree import Emit, Leg, ProbeNode, member_name
@@ -21,6 +22,18 @@ from dovetail.plan.shared_plan import SharedPlan
 from dovetail.plan.store_plan import ROW
 from dovetail.query.expression import Call, Expression, relations_of, rename_relations
 from dovetail.query.join_query import OutputColumn
+
+
+def revise(draft: Draft) -> Draft:
+    plan = choose_factorizations(draft.assembled) if draft.settings.factorize else draft.assembled
+    return replace(draft, factorized=plan)
+
+
+def tell(draft: Draft) -> str:
+    emits = [emit for tree in draft.factorized.trees for node in tree.walk() for emit in node.emits]
+    into_groups = [emit for emit in emits if emit.factorization or emit.why_built]
+    folded = sum(emit.factorization is not None for emit in into_groups)
+    return f"{folded} of {count_of(len(into_groups), 'last step')} into groups folded" if into_groups else "no groups"
 
 
 def choose_factorizations(plan: SharedPlan) -> SharedPlan:

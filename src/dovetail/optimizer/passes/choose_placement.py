@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
+from dataclasses import replace
 
+from dovetail.optimizer.draft import Draft, count_of, revised
+from dovetail.optimizer.policies import PlacementPolicy
+from dovetail.plan.key_classes import uses_of
 from dovetail.plan.placement import Placement, Placements, UseName, even_placement
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.stats.catalog import StatsCatalog
 
-PlacementPolicy = Callable[[SharedPlan, StatsCatalog, Placements | None], Placements]
-"""The placements of all uses of a plan, from what is known and the placements that run, if any do.
 
-The number of partitions may change with them, the number of key groups may not. No answer depends on it. It is asked
-with every batch, and when a plan is shown: it should return what runs unless there is reason to change. Load alone
-decides how many partitions there are, so a policy takes that number from the placements that run.
-"""
+def revise(draft: Draft) -> Draft:
+    """The plan with the placements that the policy chooses; the same record if it has them already."""
+    choose, running, plan = draft.policies.placement, draft.running, draft.factorized
+    before = None if running is None else running.plan.placements
+    placements = plan.placements if choose is None else choose(plan, draft.now, before)
+    key_groups = plan.placement.group_count
+    if placements.usual.group_count != key_groups:
+        raise ValueError(f"{placements.usual.group_count} key groups are placed of {key_groups}")
+    if placements.special:
+        placements = placements.only(uses_of(plan))
+    placed = revised(draft.placed, plan, placements=placements)
+    return draft if placed is draft.placed else replace(draft, placed=placed)
+
+
+def tell(draft: Draft) -> str:
+    usual, special = draft.placed.placements.usual, draft.placed.placements.special
+    placed = f"{count_of(usual.group_count, 'key group')} on {count_of(usual.partition_count, 'partition')}"
+    return f"{placed}, {count_of(len(special), 'use')} placed apart" if special else placed
 
 
 def even_placements(group_count: int, partition_count: int) -> PlacementPolicy:

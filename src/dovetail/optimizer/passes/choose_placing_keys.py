@@ -13,26 +13,57 @@ much more than others the whole key takes over.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
+from dovetail.optimizer.draft import Draft, PlacedTrees, count_of
 from dovetail.optimizer.passes.choose_routing import imbalance_limit
+from dovetail.optimizer.policies import KeysOfStore, Placings
+from dovetail.plan.lone_rows import MatchedRows
 from dovetail.plan.placement import even_placement
 from dovetail.plan.probe_tree import ProbeNode, ProbeTree
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.plan.store_plan import IndexPlan
-from dovetail.query.expression import Expression
 from dovetail.stats.catalog import StatsCatalog
 from dovetail.stats.observed import IndexName
 
-Keys = tuple[Expression, ...]
-KeysOfStore = tuple[str, Keys]
 
-Placings = Mapping[KeysOfStore, int]
-"""By store and keys of an index that is probed: the position of the key that places it; the whole key where none is."""
+def revise(draft: Draft) -> Draft:
+    """All trees with their indexes placed."""
+    trees = PlacedTrees(draft.trees, draft.later_trees, draft.fills, draft.lone_rows, draft.matched_rows)
+    choose = draft.policies.placing_keys
+    placings = choose(trees.indexed) if choose else {}
+    keyed = _placed(trees, placings) if placings else trees
+    return draft if keyed == draft.keyed else replace(draft, keyed=keyed)
 
-PlacingPolicy = Callable[[tuple[ProbeTree, ...]], Placings]
-"""From all trees that want indexes. No answer depends on it, only what is shipped."""
+
+def is_due(draft: Draft, before: Draft) -> bool:
+    """Whether the same trees may be placed by other keys. What lies well stays: buckets have these indexes."""
+    choose, running = draft.policies.placing_keys, draft.running
+    if isinstance(choose, ChoosePlacingKeys):
+        return running is not None and has_uneven_placing(running.plan, draft.now)
+    return choose != before.policies.placing_keys
+
+
+def _placed(trees: PlacedTrees, placings: Placings) -> PlacedTrees:
+    placed = partial(place_tree, placings=placings)
+    return PlacedTrees(
+        tuple(map(placed, trees.trees)),
+        tuple(map(placed, trees.later)),
+        tuple(replace(fill, tree=placed(fill.tree)) for fill in trees.fills),
+        tuple(replace(each, tree=placed(each.tree)) for each in trees.lone_rows),
+        tuple(
+            MatchedRows(placed(each.from_left), placed(each.from_right), placed(each.again), each.emits)
+            for each in trees.matched_rows
+        ),
+    )
+
+
+def tell(draft: Draft) -> str:
+    indexes = {(store, index.id): index for store, index in _indexes(draft.keyed.indexed)}
+    placed = sum(index.placing is not None for index in indexes.values())
+    return f"{placed} of {count_of(len(indexes), 'index')} by one key of several"
 
 
 def place_tree(tree: ProbeTree, placings: Placings) -> ProbeTree:

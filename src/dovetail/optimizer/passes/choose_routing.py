@@ -11,9 +11,11 @@ balanced: a routing that changed with every batch would cost a plan with every b
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections import Counter
+from dataclasses import replace
 
+from dovetail.optimizer.draft import Draft, count_of, revised
+from dovetail.optimizer.policies import ChosenRouting, RoutingPolicy
 from dovetail.optimizer.pricing.estimate_work import CodeWork, IndexWork, work_by_index
 from dovetail.plan.placement import Placement
 from dovetail.plan.routing import HASH, RANDOM, Routing, Routings
@@ -29,16 +31,22 @@ MIN_ROWS_A_BATCH = 1024
 """With fewer that probe, whoever has most of them is soon done."""
 
 
-@dataclass(frozen=True)
-class ChosenRouting:
-    store: str
-    index: str
-    routing: Routing
-    because: str
+def revise(draft: Draft) -> Draft:
+    """The plan with its routings, and the last that it needs to be whole."""
+    running = draft.running
+    choose = draft.policies.routing or keep_routings
+    routings = choose(draft.placed, draft.now, () if running is None else running.routings)
+    routings = draft.routings if routings == draft.routings else routings
+    said, shipping = unusual(draft.placed, routings), draft.settings.shipping
+    plan = revised(draft.plan, draft.placed, routings=said, shipping=shipping)
+    if routings is draft.routings and plan is draft.plan:
+        return draft
+    return replace(draft, routings=routings, plan=plan)
 
 
-RoutingPolicy = Callable[[SharedPlan, StatsCatalog, tuple[ChosenRouting, ...]], tuple[ChosenRouting, ...]]
-"""The routing of every index of a plan, from what is known and the routings that run; no answer depends on it."""
+def tell(draft: Draft) -> str:
+    by_routing = Counter(str(each.routing) for each in draft.routings)
+    return ", ".join(f"{count_of(count, 'index')} by {name}" for name, count in sorted(by_routing.items()))
 
 
 def choose_routings(

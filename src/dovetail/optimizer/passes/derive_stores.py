@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 
-from dovetail.plan.intermediate import Intermediate
+from dovetail.optimizer.draft import Draft, IntermediateUsers, count_of
 from dovetail.plan.live_query import LiveQuery, store_of
 from dovetail.plan.needs import required_columns, retention_of
 from dovetail.plan.probe_tree import ProbeTree
@@ -15,6 +15,17 @@ from dovetail.query.join_query import Relation
 from dovetail.query.stream import Stream
 
 _TRUE_TEXT = str(TRUE)
+
+
+def revise(draft: Draft) -> Draft:
+    forms = draft.forms
+    stores = derive_stores(forms.running, draft.keyed.indexed, draft.streams, forms.users_by_store)
+    return replace(draft, stores=stores)
+
+
+def tell(draft: Draft) -> str:
+    indexes = sum(len(store.indexes) for store in draft.stores)
+    return f"{count_of(len(draft.stores), 'store')} with {count_of(indexes, 'index')}"
 
 
 def derive_stores(
@@ -33,14 +44,6 @@ def derive_stores(
         uses[store] = [(user, user.query.relation(user.collapsed[0].alias)) for user in kept.users]
     indexes = _indexes_by_store(trees)
     return tuple(_derive_store(store, uses[store], indexes.get(store, set()), event_times) for store in sorted(uses))
-
-
-@dataclass(frozen=True)
-class IntermediateUsers:
-    """A join that is kept, and its users with its members (and no others) collapsed into one relation."""
-
-    intermediate: Intermediate
-    users: tuple[LiveQuery, ...]
 
 
 def _derive_store(

@@ -4,12 +4,26 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dovetail.optimizer.passes.share_probe_prefixes import Orders, share_probe_prefixes
+from dovetail.optimizer.draft import Draft
+from dovetail.optimizer.orders import Orders
+from dovetail.optimizer.passes.share_probe_prefixes import share_probe_prefixes
 from dovetail.plan.fill import FillPlan, FillSource, filled_by
 from dovetail.plan.live_query import LiveQuery
 from dovetail.plan.probe_tree import ProbeNode
 from dovetail.plan.visibility import Visibility
 from dovetail.stats.catalog import StatsCatalog
+
+
+def revise(draft: Draft) -> Draft:
+    maintaining = {live.into: live for live in draft.forms.running if live.into is not None}
+    filled = [(maintaining[kept.intermediate.id], kept.fill) for kept in draft.decisions.intermediates if kept.fill]
+    fills = tuple(plan_fill(query, source, draft.stats, draft.decisions.orders) for query, source in filled)
+    return draft if fills == draft.fills else replace(draft, fills=fills)
+
+
+def tell(draft: Draft) -> str:
+    filled = ", ".join(f"{fill.store} from stored {fill.driver}" for fill in draft.fills)
+    return filled or "nothing is filled"
 
 
 def filling_query(maintaining: LiveQuery) -> LiveQuery:

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import gcd
 
+from dovetail.optimizer.draft import Draft, count_of
 from dovetail.plan.group_plan import (
     FOLDS,
     JOINED,
@@ -32,6 +33,16 @@ from dovetail.query.closing import uppers_from
 from dovetail.query.expression import TRUE, Column, Expression, rename_relations
 from dovetail.query.join_kind import JoinKind
 from dovetail.query.join_query import Equality, JoinQuery, OutputColumn, Relation, TimeBound
+
+
+def revise(draft: Draft) -> Draft:
+    queries, groups = plan_groups(draft.asked)
+    return replace(draft, queries=queries, groups=groups)
+
+
+def tell(draft: Draft) -> str:
+    joining = f"{count_of(len(draft.asked), 'query')}, joined by {len(draft.queries)}"
+    return f"{joining}; {count_of(len(draft.groups), 'aggregation')}" if draft.groups else joining
 
 
 def plan_groups(queries: tuple[LiveQuery, ...]) -> tuple[tuple[LiveQuery, ...], tuple[GroupPlan, ...]]:

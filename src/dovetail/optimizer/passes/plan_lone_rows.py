@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
+from dovetail.optimizer.draft import Draft, count_of
 from dovetail.optimizer.passes.share_probe_prefixes import share_probe_prefixes
 from dovetail.plan.live_query import LiveQuery, store_of
 from dovetail.plan.lone_rows import LoneAnswer, LoneRows, MatchedRows, only_node
@@ -15,6 +16,16 @@ from dovetail.query.expression import TRUE, rename_relations
 from dovetail.query.join_kind import JoinKind
 from dovetail.query.join_query import OutputColumn
 from dovetail.stats.catalog import StatsCatalog
+
+
+def revise(draft: Draft) -> Draft:
+    lone, matched = plan_lone_rows(draft.forms.running), plan_matched_rows(draft.forms.running)
+    return replace(draft, lone_rows=lone, matched_rows=matched)
+
+
+def tell(draft: Draft) -> str:
+    steps = len(draft.lone_rows) + len(draft.matched_rows)
+    return f"{count_of(steps, 'step')} tell who has a partner" if steps else "nobody asks who has a partner"
 
 
 def plan_lone_rows(queries: Iterable[LiveQuery]) -> tuple[LoneRows, ...]:

@@ -10,9 +10,11 @@ predicates stay with each query's leg: the runtime matches under the loosest and
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from dovetail.optimizer.draft import Draft, count_of
+from dovetail.optimizer.orders import Forms, Orders
 from dovetail.optimizer.passes.choose_probe_orders import choose_probe_order, edges_between
 from dovetail.optimizer.passes.choose_search import StepSearch, choose_search
 from dovetail.plan.live_query import LiveQuery, as_row, store_of
@@ -35,11 +37,20 @@ class _Trie:
     """By the text of their step, which names it as its content does and is quicker to compare."""
 
 
-Orders = Mapping[tuple[str, str], tuple[str, ...]]
-"""By query and start alias: the aliases in the order they are joined, the start first."""
+def revise(draft: Draft) -> Draft:
+    """Stores are indexed for what will probe them, too: an index is cheap on arrival and dear afterwards."""
+    forms = draft.forms
+    trees = share_probe_prefixes(forms.pairing, draft.stats, forms.collapsed, draft.orders)
+    later: tuple[ProbeTree, ...] = ()
+    if forms.later_collapsed:
+        later = share_probe_prefixes(forms.pairing, draft.stats, forms.later_collapsed, draft.decisions.orders)
+    return replace(draft, trees=trees, later_trees=later)
 
-Forms = Mapping[tuple[str, str], LiveQuery]
-"""By query and start alias: the form of the query that probes an intermediate, where one does."""
+
+def tell(draft: Draft) -> str:
+    nodes = [node for tree in draft.trees for node in tree.walk()]
+    legs = sum(len(node.legs) for node in nodes)
+    return f"{count_of(len(draft.trees), 'tree')} of {count_of(len(nodes), 'step')}, taken for {legs} of queries"
 
 
 def share_probe_prefixes(

@@ -18,14 +18,18 @@ HEURISTICS: tuple[Heuristic, ...] = get_args(Heuristic)
 @dataclass(frozen=True)
 class Settings:
     """`gap`: a placement that is proven to cost at most so much more than any other is good enough; with the heuristic
-    `gap` it doubles from round to round, without it only what is optimal is. Without `time budget` nothing stops the
-    exact program. `seed` turns the random choices of later rounds.
+    `gap` it doubles from round to round, without it only what is optimal is. Without `time budget` and `exact_nodes`
+    nothing stops the exact program. `work` and `exact_nodes` bound what is done by counts: nodes and tuples that passes
+    of moves look at, and nodes of the exact program's tree, where zero leaves it out. `seed` turns the random choices
+    of later rounds.
     """
 
     heuristics: frozenset[Heuristic] = frozenset(HEURISTICS)
     time_budget_s: float = 4.0
     gap: float = 0.01
     rounds: int = 3
+    work: float = math.inf
+    exact_nodes: int | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -36,5 +40,7 @@ class Settings:
             raise QueryError(f"a time budget of {self.time_budget_s} s", hint="give seconds, zero or more")
         if not (math.isfinite(self.gap) and self.gap >= 0):
             raise QueryError(f"a gap of {self.gap}", hint="give a share of the cost, 0.01 for 1%")
+        if not self.work > 0:
+            raise QueryError(f"{self.work} steps of work", hint="give 1 or more")
         if self.rounds < 1:
             raise QueryError(f"{self.rounds} rounds", hint="give 1 or more")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ from dovetail.optimizer.placement.cost import PlacementCost, cost
 from dovetail.optimizer.placement.problem import PartitionByGroup, PlacementProblem
 from dovetail.optimizer.placement.settings import Heuristic, Settings
 from dovetail.optimizer.placement.solvers.algorithm import Improvement, Run
+from dovetail.optimizer.placement.solvers.budget import Budget
 from dovetail.optimizer.placement.solvers.hypergraph import build_hypergraph
 from dovetail.optimizer.placement.solvers.renumber import renumber_like
 from dovetail.optimizer.placement.solvers.search import compile_moves
@@ -55,7 +57,8 @@ def solve_placement(
     for each in known:
         problem.check(each)
     known_parts = [nodes.parts(each) for each in known]
-    run = Run(graph, settings, known_parts, started_at)
+    deadline = started_at + settings.time_budget_s if "time budget" in settings.heuristics else math.inf
+    run = Run(graph, settings, known_parts, started_at, Budget(settings.work, deadline))
     run.solve()
     parts = renumber_like(graph, run.best, known_parts[0])
     placement = nodes.partition_by_group(parts)

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from dovetail.optimizer.joint.decide_jointly import JointOptions, joint_view
+from dovetail.optimizer.orders import Orders
 from dovetail.optimizer.passes.derive_stores import derive_stores
-from dovetail.optimizer.passes.share_probe_prefixes import Orders, share_probe_prefixes, taken_orders
+from dovetail.optimizer.passes.share_probe_prefixes import share_probe_prefixes, taken_orders
 from dovetail.optimizer.pricing.cost_basis import cost_basis, weakest
 from dovetail.plan.live_query import LiveQuery
 from dovetail.plan.needs import lifetime_of

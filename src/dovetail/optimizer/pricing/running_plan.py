@@ -17,8 +17,8 @@ from dovetail.optimizer.intermediates.kept import KeptIntermediate, Use, maintai
 from dovetail.optimizer.joint.plan import Intermediate, JointPlan, ProbePath, QueryPaths, Step
 from dovetail.optimizer.joint.problem import SubJoin
 from dovetail.optimizer.joint.view import JointView, NamedQuery
-from dovetail.optimizer.passes.share_probe_prefixes import Orders
-from dovetail.optimizer.pipeline import running_forms
+from dovetail.optimizer.orders import Orders
+from dovetail.optimizer.passes.derive_forms import derive_forms
 from dovetail.plan.live_query import LiveQuery
 from dovetail.query.stream import Stream
 
@@ -38,7 +38,7 @@ class RunningPlan:
 
 def running_plan(view: JointView, decisions: Decisions, streams: Mapping[str, Stream], orders: Orders) -> RunningPlan:
     """`orders` are all that the plan takes."""
-    forms = running_forms(tuple(named.live for named in view.queries), streams, decisions)
+    forms = derive_forms(tuple(named.live for named in view.queries), streams, decisions)
     path_by_taker: dict[Taker, ProbePath] = {}
     queries = []
     for named in view.queries:

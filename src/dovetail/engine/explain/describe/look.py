@@ -9,11 +9,11 @@ from functools import cached_property
 from dovetail.engine.engine import Engine
 from dovetail.engine.explain.price_plan import PricedPlan, price_plan
 from dovetail.engine.explain.served_queries import ServedQueries
-from dovetail.engine.planning.planner import Planned
 from dovetail.engine.progress.figures import StepFigures
 from dovetail.engine.progress.recent_batches import RecentBatches
 from dovetail.engine.state import EngineState
 from dovetail.optimizer.intermediates.kept import KeptIntermediate, Use, maintained_by
+from dovetail.optimizer.planned import Planned
 from dovetail.plan.live_query import LiveQuery
 from dovetail.plan.probe_tree import Leg
 from dovetail.plan.shared_plan import SharedPlan

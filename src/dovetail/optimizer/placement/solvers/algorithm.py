@@ -1,4 +1,4 @@
-"""SASPAR's Algorithm 1: the exact program where it ends in time, and shortcuts in order, all within one time budget.
+"""SASPAR's Algorithm 1: the exact program where it ends in time, and shortcuts in order, all within one budget.
 
     1 streams apart     what nothing connects is placed apart, in parallel
     round by round, the gap that is good enough doubling each time (2), and never past the time budget (3):
@@ -24,6 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dovetail.optimizer.placement.settings import Heuristic, Settings
+from dovetail.optimizer.placement.solvers.budget import Budget
 from dovetail.optimizer.placement.solvers.hybrid_groups import place_hybrid_groups
 from dovetail.optimizer.placement.solvers.hypergraph import Hypergraph, Ints
 from dovetail.optimizer.placement.solvers.merge_groups import place_merged
@@ -54,12 +55,13 @@ class Improvement:
 class Run:
     """The best placement of one graph so far, and how it came about."""
 
-    def __init__(self, graph: Hypergraph, settings: Settings, known: list[Ints], started_at: float) -> None:
+    def __init__(
+        self, graph: Hypergraph, settings: Settings, known: list[Ints], started_at: float, budget: Budget
+    ) -> None:
         self.graph = graph
         self.settings = settings
         self.started_at = started_at
-        has_budget = "time budget" in settings.heuristics
-        self.deadline = self.started_at + settings.time_budget_s if has_budget else math.inf
+        self.budget = budget
         self.bound = plain_bound(graph)
         self.improvements: list[Improvement] = []
         self.best, self.best_cost = known[0], math.inf
@@ -76,7 +78,7 @@ class Run:
             self.improvements.append(Improvement(time.perf_counter() - self.started_at, found, heuristic))
 
     def is_good(self, gap: float) -> bool:
-        return self.best_cost <= self.bound * (1 + gap) or time.perf_counter() >= self.deadline
+        return self.best_cost <= self.bound * (1 + gap) or self.budget.is_spent
 
     def solve(self) -> None:
         parts = connected_parts(self.graph) if "streams apart" in self.settings.heuristics else []
@@ -90,7 +92,8 @@ class Run:
         bounds: list[float] = []
 
         def place(graph: Hypergraph, nodes: Ints) -> Ints:
-            run = Run(graph, self.settings, [self.best[nodes]], self.started_at)
+            share = self.budget.share(len(nodes) / self.graph.node_count)
+            run = Run(graph, self.settings, [self.best[nodes]], self.started_at, share)
             run.solve()
             with lock:
                 bounds.append(run.bound)
@@ -100,7 +103,7 @@ class Run:
         if len(self.graph.loads) > 1:
             self.bound = max(self.bound, self.graph.fixed_s + math.fsum(sorted(bounds)))
         self.take(laid, "streams apart")
-        self.take(search(self.graph, self.best, self.deadline), None)
+        self.take(search(self.graph, self.best, self.budget), None)
 
     def _solve_together(self) -> None:
         chosen = self.settings.heuristics
@@ -116,7 +119,7 @@ class Run:
 
     def _round(self, number: int, gap: float) -> None:
         if not number:
-            self.take(search(self.graph, self.best, self.deadline, FINE_LIMITS), None)
+            self.take(search(self.graph, self.best, self.budget, FINE_LIMITS), None)
             self._exact(gap)
         for heuristic, step in self._steps(number):
             if self.is_good(gap):
@@ -125,9 +128,9 @@ class Run:
                 self.take(step(), heuristic)
 
     def _exact(self, gap: float) -> None:
-        if column_count(self.graph) <= MOST_COLUMNS:
-            left = self.deadline - time.perf_counter()
-            answer = solve_mip(self.graph, self.best, EXACT_SHARE * left, gap)
+        if self.settings.exact_nodes != 0 and column_count(self.graph) <= MOST_COLUMNS:
+            seconds = EXACT_SHARE * self.budget.seconds
+            answer = solve_mip(self.graph, self.best, seconds, gap, self.settings.exact_nodes)
             self.bound = max(self.bound, answer.bound)
             self.take(answer.parts, None)
 
@@ -138,15 +141,15 @@ class Run:
 
         def place(part: Hypergraph) -> Ints:
             if "merged groups" in self.settings.heuristics:
-                return place_merged(part, self.deadline, rng)
-            return search(part, balanced_start(part), self.deadline)
+                return place_merged(part, self.budget, rng)
+            return search(part, balanced_start(part), self.budget)
 
-        yield "merged groups", lambda: place_merged(graph, self.deadline, rng)
+        yield "merged groups", lambda: place_merged(graph, self.budget, rng)
         if number:
-            yield "merged groups", lambda: place_merged(graph, self.deadline, rng, within=self.best)
+            yield "merged groups", lambda: place_merged(graph, self.budget, rng, within=self.best)
         yield "merged partitions", lambda: self._refined(place_merged_partitions(graph, 2 ** (number + 1), place))
         yield "pair tree", lambda: self._refined(place_pair_tree(graph, place))
         yield "hybrid groups", lambda: self._refined(place_hybrid_groups(graph, place))
 
     def _refined(self, parts: Ints | None) -> Ints | None:
-        return None if parts is None else search(self.graph, parts, self.deadline, FINE_LIMITS)
+        return None if parts is None else search(self.graph, parts, self.budget, FINE_LIMITS)

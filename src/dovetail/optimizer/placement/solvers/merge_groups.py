@@ -9,12 +9,12 @@ node at a time, it has found with many at once.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from itertools import combinations
 
 import numpy as np
 
+from dovetail.optimizer.placement.solvers.budget import Budget
 from dovetail.optimizer.placement.solvers.hypergraph import ABSENT, Floats, Hypergraph, Ints
 from dovetail.optimizer.placement.solvers.search import FINE_LIMITS, balanced_start, search
 
@@ -29,24 +29,24 @@ NOISE = 0.3
 
 
 def place_merged(
-    graph: Hypergraph, deadline: float, rng: np.random.Generator | None = None, within: Ints | None = None
+    graph: Hypergraph, budget: Budget, rng: np.random.Generator | None = None, within: Ints | None = None
 ) -> Ints:
     """From scratch, or `within` a known placement: only nodes of one partition are merged, and the search goes on from
     there. With `rng` the merging is random to a degree.
     """
-    clusters = None if time.perf_counter() >= deadline else merge_similar(graph, rng, within)
+    clusters = None if budget.is_spent else merge_similar(graph, rng, within)
     if clusters is None:
         if within is not None:
-            return search(graph, within, deadline)
-        return min((search(graph, start, deadline) for start in _starts(graph)), key=graph.cost)
+            return search(graph, within, budget)
+        return min((search(graph, start, budget) for start in _starts(graph)), key=graph.cost)
     coarse = graph.contract(clusters)
     if within is None:
-        parts = place_merged(coarse, deadline, rng)[clusters]
+        parts = place_merged(coarse, budget, rng)[clusters]
     else:
         on_clusters = np.zeros(coarse.node_count, dtype=np.int64)
         on_clusters[clusters] = within
-        parts = place_merged(coarse, deadline, rng, on_clusters)[clusters]
-    return search(graph, parts, deadline, FINE_LIMITS)
+        parts = place_merged(coarse, budget, rng, on_clusters)[clusters]
+    return search(graph, parts, budget, FINE_LIMITS)
 
 
 def _starts(graph: Hypergraph) -> Iterator[Ints]:

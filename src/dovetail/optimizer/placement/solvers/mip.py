@@ -44,14 +44,14 @@ def column_count(graph: Hypergraph) -> int:
     return (graph.node_count + len(graph.edges)) * graph.partition_count + len(graph.loads)
 
 
-def solve_mip(graph: Hypergraph, start: Ints, seconds: float, gap: float) -> MipAnswer:
+def solve_mip(graph: Hypergraph, start: Ints, seconds: float, gap: float, max_nodes: int | None = None) -> MipAnswer:
     """Until proven to be within the gap of optimal, or out of time; the same answer each time if time is left."""
     start_cost = graph.cost(start)
     if not start_cost:
         return MipAnswer(start, 0.0, 0.0, is_optimal=True)
     model = _Model(graph, COST_OF_START / start_cost)
     known = model.values_of(_number_by_first_use(start, model.order))
-    answer = model.program.solve(known.tolist(), SolveBudget(seconds, gap))
+    answer = model.program.solve(known.tolist(), SolveBudget(seconds, gap, max_nodes))
     parts = start
     if answer.values is not None:
         parts = min(start, model.parts_of(np.array(answer.values)), key=graph.cost)

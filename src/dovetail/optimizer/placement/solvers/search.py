@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from functools import cache
 
 import numpy as np
 
+from dovetail.optimizer.placement.solvers.budget import Budget
 from dovetail.optimizer.placement.solvers.hypergraph import Floats, Hypergraph, Ints
 from dovetail.optimizer.placement.solvers.moves import build_tables, descend, shipping, slowest
 
@@ -34,25 +34,26 @@ def plain_bound(graph: Hypergraph) -> float:
     return graph.fixed_s + float(graph.weights.sum()) + float(least_slowest(graph).sum())
 
 
-def search(graph: Hypergraph, start: Ints, deadline: float, limits: tuple[float, ...] = LIMITS) -> Ints:
-    """Never worse than the start; the same each time unless the deadline ends it."""
+def search(graph: Hypergraph, start: Ints, budget: Budget, limits: tuple[float, ...] = LIMITS) -> Ints:
+    """Never worse than the start; the same each time unless a deadline ends it."""
     best, best_cost = start, np.inf
     if graph.partition_count == 1 or not graph.node_count:
         return best
     for limit in limits:
-        if time.perf_counter() >= deadline:
+        if budget.is_spent:
             break
-        parts, cost = _pass_until_settled(graph, best, least_slowest(graph) * limit, deadline)
+        parts, cost = _pass_until_settled(graph, best, least_slowest(graph) * limit, budget)
         if cost < best_cost:
             best, best_cost = parts, cost
     return best
 
 
-def _pass_until_settled(graph: Hypergraph, start: Ints, limits: Floats, deadline: float) -> tuple[Ints, float]:
+def _pass_until_settled(graph: Hypergraph, start: Ints, limits: Floats, budget: Budget) -> tuple[Ints, float]:
     tables = build_tables(graph, start)
     ship_s = shipping(tables)
     best, best_cost, led = start, ship_s + slowest(tables), np.inf
-    while time.perf_counter() < deadline:
+    while not budget.is_spent:
+        budget.spend_pass(graph)
         ship_s, cost, parts = descend(tables, limits, OVER_LIMIT, ship_s, PATIENCE)
         if cost < best_cost:
             best, best_cost = parts, cost
@@ -77,4 +78,4 @@ def balanced_start(graph: Hypergraph) -> Ints:
 def compile_moves() -> None:
     """What the first search of a process compiles, or reads from its cache, is no part of anyone's time budget."""
     graph = Hypergraph(2, np.array([[0, 1]]), np.ones(1), np.ones((1, 2)), np.zeros(2, dtype=np.int64))
-    search(graph, np.zeros(2, dtype=np.int64), np.inf, LIMITS[:1])
+    search(graph, np.zeros(2, dtype=np.int64), Budget(), LIMITS[:1])

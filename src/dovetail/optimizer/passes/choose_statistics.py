@@ -1,9 +1,11 @@
-"""Why another plan may be better now: what moved since the running one was made."""
+"""Which statistics a plan is made by: those of the running plan, until so much moved that another may be better."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
+from dovetail.optimizer.draft import Draft, count_of
 from dovetail.optimizer.passes.choose_probe_orders import edge_of
 from dovetail.plan.live_query import LiveQuery
 from dovetail.stats.catalog import StatsCatalog
@@ -16,6 +18,26 @@ PLANNED_BY = frozenset(
     {Kind.BATCH_ROWS, Kind.LIVE_ROWS, Kind.SELECTION, Kind.MATCH, Kind.MATCH_SAMPLED, Kind.MATCH_AFTER_JOIN}
 )
 """What planners look at; the others follow from these or from the plan itself."""
+
+
+def revise(draft: Draft) -> Draft:
+    stats, moved = _chosen(draft)
+    is_same = draft.stats is stats and draft.moved == moved
+    return draft if is_same else replace(draft, stats=stats, moved=moved)
+
+
+def tell(draft: Draft) -> str:
+    return f"{count_of(len(draft.moved), 'figure')} moved" if draft.moved else "those of the running plan"
+
+
+def _chosen(draft: Draft) -> tuple[StatsCatalog, tuple[str, ...]]:
+    """And what moved, if that is why."""
+    if draft.running is None:
+        return draft.now, ()
+    # A join of two has but one order, a single stream none.
+    is_fixed = not draft.settings.may_replan or all(len(each.query.relations) <= 2 for each in draft.queries)
+    moved = () if is_fixed else replan_reasons(draft.running.stats, draft.now, draft.queries)
+    return (draft.now, moved) if moved else (draft.running.stats, ())
 
 
 def replan_reasons(planned_by: StatsCatalog, now: StatsCatalog, queries: Iterable[LiveQuery]) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from dovetail.engine.planning.replan_reasons import replan_reasons
 from dovetail.frontend.compile_sql import compile_sql
+from dovetail.optimizer.passes.choose_statistics import replan_reasons
 from dovetail.plan.live_query import LiveQuery
 from dovetail.query.stream import Stream
 from dovetail.query.types import BIGINT
