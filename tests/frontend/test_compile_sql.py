@@ -352,6 +352,19 @@ GOLDEN = {
         ts: timestamp_ntz = wall.ts
         """,
     ),
+    "columns of USING come first in the stars of both sides": (
+        "SELECT a.*, b.* FROM (SELECT x, s, k FROM a) a JOIN (SELECT big, k FROM b) b USING (k)",
+        """
+        a = a
+        b = b
+        a.k = b.k
+        k: int = a.k
+        x: int = a.x
+        s: string = a.s
+        k: int = b.k
+        big: bigint = b.big
+        """,
+    ),
     "repeated conditions count once": (
         "SELECT a.x FROM a JOIN b ON a.k = b.k AND a.x > 1 WHERE a.k = b.k AND a.x > 1",
         """

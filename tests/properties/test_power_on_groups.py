@@ -6,11 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from dovetail.kernels.fold.fold_runs import Runs
+from dovetail.query.expression import Column
+from dovetail.query.join_query import PRESENT
 from dovetail.runtime.factorized import foldable_rows, walk
 from dovetail.runtime.factorized.walk import Walk, WalkedRows
+from dovetail.runtime.probe.snapshot import MappedBucket
 from tests.support.planted_bugs import Bug, found_at
 
 KINDS = ("groups",)
@@ -53,6 +57,25 @@ BUGS = [
         known=6,
     ),
 ]
+
+
+def present_is_unknown(right: Callable[..., Any]) -> Callable[..., Any]:
+    def values(self: MappedBucket, column: Column, rows: Any, timezone: str) -> Any:
+        return pa.nulls(len(rows), pa.bool_()) if column.name == PRESENT else right(self, column, rows, timezone)
+
+    return values
+
+
+BUGS.append(
+    Bug(
+        "what a folded side computes is NULL",
+        MappedBucket,
+        "values",
+        present_is_unknown,
+        ("groups of outer joins",),
+        known=0,
+    )
+)
 
 
 @pytest.mark.parametrize("bug", BUGS, ids=str)

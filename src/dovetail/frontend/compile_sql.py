@@ -23,7 +23,8 @@ from dovetail.frontend.outer_joins import (
     padded_scope,
     subquery_join,
 )
-from dovetail.frontend.parse.parse_sql import WITHIN_KEY, parse_sql
+from dovetail.frontend.parse.check_grammar import check_grammar
+from dovetail.frontend.parse.parse_sql import WITHIN_KEY, parse_sql, tokens_of
 from dovetail.frontend.parse.range_windows import spell_out_ranges
 from dovetail.frontend.parse.source_text import SourceText
 from dovetail.frontend.parse.unsupported import refuse, refuse_leftovers
@@ -33,7 +34,7 @@ from dovetail.query.expression import Call, Expression, conjuncts_of
 from dovetail.query.join_kind import JoinKind
 from dovetail.query.join_query import JoinQuery, OutputColumn
 from dovetail.query.stream import Stream
-from dovetail.query.types import TIMESTAMP_NTZ, WINDOW
+from dovetail.query.types import COLLATED_HINT, TIMESTAMP_NTZ, WINDOW
 
 _SELECT_PARTS = ("expressions", "from_", "joins", "where", "group", "having", "distinct")
 _JOIN_PARTS = ("this", "on", "using", "kind", "side", "method")
@@ -42,6 +43,7 @@ _HINT_BY_OUTPUT_TYPE = {
     "interval": "select both times, or unix_micros(b.ts) - unix_micros(a.ts)",
     "null": "write CAST(NULL AS INT) or another type",
     "window of timestamp_ntz": "select w.start and w.end",
+    "collated": f"name the columns that you need, or {COLLATED_HINT}",
 }
 
 
@@ -51,7 +53,9 @@ def compile_sql(text: str, streams: Mapping[str, Stream], *, timezone: str = "UT
     select = parse_sql(text)
     refuse_leftovers(select, _SELECT_PARTS, source)
     spell_out_ranges(select, streams, source)
-    return _QueryReader(streams, source, timezone).read(select)
+    query = _QueryReader(streams, source, timezone).read(select)
+    check_grammar(tokens_of(text), text)
+    return query
 
 
 class _QueryReader:

@@ -144,7 +144,8 @@ def padded_scope(scope: Scope, kind: JoinKind) -> Scope:
 def left_scope(left: Scope, joined: Scope) -> Scope:
     """What SELECT and WHERE see of a semi or anti join: the left side, columns of USING first."""
     own = {id(column) for column in left.shown}
-    return replace(left, shown=tuple(column for column in joined.shown if id(column) in own))
+    shown = tuple(column for column in joined.shown if id(column) in own)
+    return replace(joined, relations=joined.relations[: len(left.relations)], shown=shown)
 
 
 def _padded(alias: str, column: VisibleColumn) -> VisibleColumn:

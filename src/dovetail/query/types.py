@@ -19,6 +19,7 @@ TYPE_NAMES = (
     "interval",  # day-time interval in microseconds; only inside time arithmetic
     "window",  # struct<start timestamp, end timestamp>, as Spark's window() yields
     "null",  # the type of a bare NULL before coercion
+    "collated",  # text that Spark does not compare byte by byte; a column of it is there, but no query can use it
 )
 MAX_DECIMAL_PRECISION = 38
 
@@ -78,6 +79,11 @@ TIMESTAMP_NTZ = SqlType("timestamp_ntz")
 INTERVAL = SqlType("interval")
 WINDOW = SqlType("window")
 NULL = SqlType("null")
+COLLATED = SqlType("collated")
+COLLATED_HINT = (
+    "cast the column in the DataFrame before create_stream, df.withColumn('c', df.c.cast('string')): then its bytes"
+    " are compared, spaces at the end included"
+)
 
 COLUMN_TYPES = (BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ)
 """What a stream's column may be, decimals aside."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -93,6 +94,27 @@ def test_values_of_both_sides_are_counted_where_both_are_there(sessions: Session
     session.create_query("SELECT COUNT(a.v, b.v) AS n, COUNT(a.v) AS x, COUNT(*) AS m FROM a JOIN b ON a.k = b.k", "q")
     session.push({"a": rows([1, 1], [1, None]), "b": rows([1, 1, 1], [None, 2, 3])})
     assert session.results("q").to_pylist() == [{"n": 2, "x": 3, "m": 6}]
+
+
+@pytest.mark.parametrize("factorize", [True, False])
+@pytest.mark.parametrize("join", ["a LEFT JOIN {d}", "{d} RIGHT JOIN a", "a FULL JOIN {d}"])
+def test_what_the_padded_side_computes_is_there_where_its_row_is(
+    sessions: Sessions, join: str, factorize: bool
+) -> None:
+    computed = (
+        "(SELECT k, v + 0 AS w, 7 AS seven, CAST(NULL AS INT) AS nothing, -CAST(0 AS DOUBLE) AS z, ts FROM b) AS d"
+    )
+    sql = f"""SELECT a.k, SUM(d.w) AS s, COUNT(d.seven) AS n, MIN(d.seven) AS m, COUNT(d.nothing) AS o, MAX(d.z) AS z
+              FROM {join.format(d=computed)} ON a.k = d.k
+                AND d.ts BETWEEN a.ts - INTERVAL 10 SECONDS AND a.ts + INTERVAL 10 SECONDS GROUP BY a.k"""
+    for order in ("a", "b"), ("b", "a"):
+        session = sessions.open(factorize=factorize)
+        session.create_query(sql, "q")
+        for name in order:
+            session.push({name: rows([1, 1], [5, 6])})
+        (found,) = session.results("q").to_pylist()
+        assert found == {"k": 1, "s": 22, "n": 4, "m": 7, "o": 0, "z": 0.0}
+        assert math.copysign(1, found["z"]) == -1
 
 
 def test_rows_of_queries_that_are_not_aggregated_are_built_beside(sessions: Sessions) -> None:

@@ -8,10 +8,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import functions as F
+from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from dovetail.core.errors import StreamError
+from dovetail.core.errors import StreamError, UnsupportedSql
+from dovetail.frontend.compile_sql import compile_sql
+from dovetail.query.stream import Stream
 from dovetail.query.stream_spec import StreamSpec, stream_spec
-from dovetail.query.types import BIGINT, DOUBLE, INT, STRING, TIMESTAMP, SqlType
+from dovetail.query.types import BIGINT, COLLATED, DOUBLE, INT, STRING, TIMESTAMP, SqlType
 from dovetail.runtime.spark.open_stream import check_source, kafka_columns, open_stream
 from dovetail.runtime.spark.types import stream_columns
 
@@ -111,3 +114,36 @@ def test_kafka_values_are_json_and_what_is_not_gives_nulls(spark: SparkSession, 
     assert stream_columns("views", read.schema) == columns
     rows = rows_of(read.select("id", "`odd ``name```", "kafka_key", "kafka_offset"), tmp_path)
     assert sorted(rows, key=str) == sorted([(1, "x", "a", 7), (None, None, None, 8), (None, None, "c", 0)], key=str)
+
+
+def test_text_that_spark_does_not_compare_by_bytes_is_a_column_that_no_query_can_use(spark: SparkSession) -> None:
+    schema = StructType(
+        [
+            StructField("k", LongType()),
+            StructField("plain", StringType()),
+            StructField("folded", StringType("UTF8_LCASE")),
+            StructField("trimmed", StringType("UTF8_BINARY_RTRIM")),
+            StructField("padded", StringType(), metadata={"__CHAR_VARCHAR_TYPE_STRING": "char(3)"}),
+            StructField("short", StringType(), metadata={"__CHAR_VARCHAR_TYPE_STRING": "varchar(3)"}),
+        ]
+    )
+    frame = spark.createDataFrame([], schema)
+    columns = stream_columns("a", frame.schema)
+    kinds = {name: kind for name, kind in columns if kind != BIGINT}
+    assert kinds == dict.fromkeys(("plain", "short"), STRING) | dict.fromkeys(("folded", "trimmed", "padded"), COLLATED)
+    streams = {"a": Stream("a", columns)}
+    compile_sql("SELECT k, plain FROM (SELECT * FROM a) a WHERE short = plain", streams)
+    for text in (
+        "SELECT folded FROM a",
+        "SELECT * FROM a",
+        "SELECT k FROM a WHERE trimmed = 'x'",
+        "SELECT upper(padded) AS u FROM a",
+        "SELECT DISTINCT a.folded FROM a",
+        "SELECT x.k FROM a x JOIN a y USING (folded)",
+        "SELECT k, COUNT(DISTINCT q) AS n FROM (SELECT k, folded AS q FROM a) a GROUP BY k",
+    ):
+        with pytest.raises(UnsupportedSql) as caught:
+            compile_sql(text, streams)
+        assert "cast('string')" in (caught.value.hint or "")
+    cast = frame.select("k", *(F.col(name).cast("string").alias(name) for name in ("folded", "trimmed", "padded")))
+    assert {kind for _, kind in stream_columns("a", cast.schema)} == {BIGINT, STRING}

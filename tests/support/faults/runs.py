@@ -33,7 +33,9 @@ def read_run(session: LocalSession) -> CaseRun:
         if record.complete_from is None:
             continue
         query = session.engine.queries.compiled(record.id)
-        by_batch = None if query.kind is JoinKind.INNER else answers_by_batch(session, record.id, query)
+        # Groups change with batches: what they are in the end is all there is to compare.
+        is_rows = query.kind is not JoinKind.INNER and query.aggregation is None
+        by_batch = answers_by_batch(session, record.id, query) if is_rows else None
         answers = answers_of_table(session.results(record.name))
         runs[record.name] = QueryRun(answers, record.complete_from, record.error, record.failed_batch, by_batch)
     return CaseRun(runs, {})

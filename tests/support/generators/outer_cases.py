@@ -15,6 +15,7 @@ from dovetail.testing.local_session import LocalSession
 from tests.support.asserts import assert_same_answers, change_queries, open_session, scratch_dir
 from tests.support.cases import COPIES, EngineCase, Row, StreamCase, moment_of
 from tests.support.generators.cases import START_US, CaseLimits, make_batches, make_streams
+from tests.support.generators.outer_aggregates import OuterAggregateMaker
 from tests.support.generators.outer_queries import OuterQueryMaker
 from tests.support.generators.queries import SECOND, QueryLimits, QueryMaker
 from tests.support.oracles.answers import DuckDbOracle, answers_of_table
@@ -28,6 +29,10 @@ LONG_OUTER_RUNS = replace(OUTER_LIMITS, max_streams=2, max_batches=20, max_rows=
 DAY_US = 86_400 * SECOND
 
 
+OUTER_GROUPS = replace(OUTER_LIMITS, queries=replace(OUTER_LIMITS.queries, aggregates=0.8))
+"""Most queries ask for groups of outer, semi and anti joins."""
+
+
 def random_outer_case(seed: int, limits: CaseLimits = OUTER_LIMITS) -> EngineCase:
     """Some queries are inner joins: they keep rows longer, or let them go earlier."""
     rng = Random(seed)
@@ -37,6 +42,8 @@ def random_outer_case(seed: int, limits: CaseLimits = OUTER_LIMITS) -> EngineCas
     shape_seeds: list[int] = []
     for position in range(rng.randint(1, limits.max_queries)):
         maker = QueryMaker if rng.random() < 0.2 else OuterQueryMaker
+        if limits.queries.aggregates and rng.random() < limits.queries.aggregates:
+            maker = OuterAggregateMaker
         # Some are of one shape, and some of those even have the same constants: they are decided together.
         is_sibling = bool(shape_seeds) and rng.random() < limits.sibling_chance
         shape_seeds.append(rng.choice(shape_seeds) if is_sibling else rng.randrange(2**32))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.support.cases import QueryCase
 from tests.support.generators.expressions import SqlText, interval, join_sql, sql
-from tests.support.generators.queries import SECOND, QueryMaker, Relation, duration_text, spelled_out_within
+from tests.support.generators.queries import SECOND, Asked, QueryMaker, Relation, duration_text, spelled_out_within
 
 PAIRING = ("LEFT JOIN", "LEFT OUTER JOIN", "RIGHT JOIN", "FULL OUTER JOIN", "FULL JOIN")
 TELLING = ("LEFT SEMI JOIN", "LEFT ANTI JOIN", "EXISTS", "NOT EXISTS", "IN")
@@ -20,11 +20,11 @@ class OuterQueryMaker(QueryMaker):
         one_sided = [self.expressions.predicate(r.columns) for r in relations if self.shape.random() < 0.15]
         spelled_out = spelled_out_within(relations, within_all)
         where = self._where(relations, form)
-        items = self.select_items(relations if form in PAIRING else relations[:1])
+        asked = self.asked(relations if form in PAIRING else relations[:1])
         first, second = (self._relation_text(relation) for relation in relations)
         on = [*conditions, *one_sided]
-        text = _text(form, items, first, second, on, where)
-        batch_text = _text(form, items, first, second, [*on, *spelled_out], where)
+        text = _text(form, asked, first, second, on, where)
+        batch_text = _text(form, asked, first, second, [*on, *spelled_out], where)
         suffix = "" if within_all is None else f" WITHIN {duration_text(within_all)}"
         return QueryCase(name, text.dovetail + suffix, batch_text.spark, batch_text.duckdb)
 
@@ -77,10 +77,8 @@ class OuterQueryMaker(QueryMaker):
         return where
 
 
-def _text(
-    form: str, items: SqlText, first: SqlText, second: SqlText, on: list[SqlText], where: list[SqlText]
-) -> SqlText:
-    partners = join_sql(" AND ", on)
+def _text(form: str, asked: Asked, first: SqlText, second: SqlText, on: list[SqlText], where: list[SqlText]) -> SqlText:
+    partners, items = join_sql(" AND ", on), asked.items
     if form in PAIRING:
         source = sql("SELECT {} FROM {} {} {} ON {}", items, first, form, second, partners)
     elif form.endswith("JOIN"):
@@ -95,7 +93,9 @@ def _text(
         else:
             word = "NOT EXISTS" if form == "NOT EXISTS" else "EXISTS"
             where = [*where, sql("{} (SELECT 1 FROM {} WHERE {})", word, second, partners)]
-    return sql("{} WHERE {}", source, join_sql(" AND ", where)) if where else source
+    source = sql("{}{}", source, asked.more_from)
+    filtered = sql("{} WHERE {}", source, join_sql(" AND ", where)) if where else source
+    return sql("{}{}", filtered, asked.groups)
 
 
 def _sides(equality: SqlText) -> tuple[SqlText, SqlText]:

@@ -29,7 +29,7 @@ from tests.support.generators.cases import (
 )
 from tests.support.generators.chain_cases import random_chain_case, random_fill_case
 from tests.support.generators.edge_cases import random_edge_case
-from tests.support.generators.outer_cases import LONG_OUTER_RUNS, random_outer_case
+from tests.support.generators.outer_cases import LONG_OUTER_RUNS, OUTER_GROUPS, random_outer_case
 from tests.support.scenario import IDLE_TIMEOUT_S, Scenario
 
 ROWS = "rows"
@@ -57,6 +57,7 @@ MAKERS: Mapping[str, tuple[str, Callable[[int], EngineCase]]] = {
     "groups among rows": (GROUPED, _of(GROUPS_AMONG_ROWS)),
     "outer joins": (OUTER, random_outer_case),
     "long outer joins": (OUTER, lambda seed: random_outer_case(seed, LONG_OUTER_RUNS)),
+    "groups of outer joins": (GROUPED, lambda seed: random_outer_case(seed, OUTER_GROUPS)),
 }
 """By kind what its answers are made of, and its maker."""
 
@@ -76,6 +77,7 @@ SHARES = {
     "groups among rows": 1,
     "outer joins": 3,
     "long outer joins": 1,
+    "groups of outer joins": 3,
 }
 KINDS = tuple(kind for kind, share in SHARES.items() for _ in range(share))
 

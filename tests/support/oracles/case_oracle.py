@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from dovetail.frontend.compile_sql import compile_sql
+from dovetail.query.join_kind import JoinKind
 from dovetail.query.join_query import JoinQuery
 from tests.support.cases import EngineCase, KeptRows, QueryCase, keep_rows_in_time
 from tests.support.oracles.answers import Answers, DuckDbOracle, NestedLoopOracle
@@ -23,6 +26,11 @@ class CaseOracle:
 
     def expected(self, query: QueryCase, complete_from: int) -> Answers:
         bound = self._compiled(query.sql)
+        if bound.kind is not JoinKind.INNER and bound.aggregation is None:
+            return sum(self.expected_by_batch(query, complete_from).values(), Counter())
+        if bound.kind is not JoinKind.INNER:
+            until = len(self._case.batches) if query.dropped_at is None else query.dropped_at
+            return self._lone.groups(bound, complete_from, query.created_at, until)
         if bound.aggregation is not None:
             return self._groups.expected(query, bound, complete_from)
         return self._rows.expected(query, complete_from)

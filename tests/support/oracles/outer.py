@@ -14,11 +14,13 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
+from dovetail.query.closing import closed_until
 from dovetail.query.expression import TRUE
 from dovetail.query.join_kind import JoinKind
 from dovetail.query.join_query import PRESENT, JoinQuery
-from tests.support.cases import EngineCase, KeptRows
-from tests.support.oracles.answers import Answers, answers_of_rows
+from tests.support.cases import EngineCase, KeptRows, watermarks_after
+from tests.support.oracles.answers import Answers, answers_of_rows, answers_of_table
+from tests.support.oracles.groups import group_rows
 from tests.support.oracles.nested_loops import (
     EVENT_TIME,
     Columns,
@@ -47,6 +49,29 @@ class OuterOracle:
 
     def expected(self, query: JoinQuery, since: int) -> AnswersByBatch:
         """Over the rows that arrived in `since` or later."""
+        answers: dict[int, Answers] = defaultdict(Counter)
+        for columns, batches in self._joined(query, since):
+            outputs = [evaluated(column.expression, columns, len(batches)).to_pylist() for column in query.output]
+            for place, batch in enumerate(batches.tolist()):
+                if batch < len(self._case.batches):
+                    answers[batch] += answers_of_rows([[values[place] for values in outputs]])
+        return answers
+
+    def groups(self, query: JoinQuery, since: int, created_at: int, until: int) -> Answers:
+        """Groups of the joined rows that are found in batches [created_at, until)."""
+        if created_at >= until:
+            return Counter()
+        parts = [
+            filtered(columns, (created_at <= batches) & (batches < until))
+            for columns, batches in self._joined(query, since)
+        ]
+        names = parts[0][0] if parts else ()
+        columns = {name: pa.concat_arrays([part[name] for part, _ in parts]) for name in names}
+        bound_us = closed_until(query, watermarks_after(self._case, until))
+        return answers_of_table(group_rows(query, columns, sum(count for _, count in parts), bound_us))
+
+    def _joined(self, query: JoinQuery, since: int) -> list[tuple[Columns, np.ndarray]]:
+        """Joined and lone rows, each with the batch in which it is found; one after the last if none finds it."""
         left, right = (self._rows(query, place, since) for place in (0, 1))
         columns, count = cross(left[0], left[1], right[0], right[1])
         aliases = {relation.alias for relation in query.relations}
@@ -56,24 +81,24 @@ class OuterOracle:
         for bound in query.time_bounds:
             mask &= is_within(columns, bound.earlier, bound.later, bound.upper_us)
         pairs = filtered(columns, mask)[0]
-        answers: dict[int, Answers] = defaultdict(Counter)
+        found = []
         first, second = (relation.alias for relation in query.relations)
         batches = np.maximum(_integers(pairs[first, ARRIVED]), _integers(pairs[second, ARRIVED]))
         if query.kind is JoinKind.SEMI:
             order = np.argsort(batches, kind="stable")
             _, places = np.unique(_integers(pairs[first, NUMBER])[order], return_index=True)
             chosen = {key: array.take(pa.array(order[places])) for key, array in pairs.items()}
-            self._add(answers, query, chosen, batches[order[places]])
+            found.append((chosen, batches[order[places]]))
         elif query.kind is not JoinKind.ANTI:
-            self._add(answers, query, pairs, batches)
+            found.append((pairs, batches))
         for place in query.kind.lone_places:
             own, other = ((left, right), (right, left))[place]
             alias = query.relations[place].alias
             lone = ~np.isin(_integers(own[0][alias, NUMBER]), _integers(pairs[alias, NUMBER]))
             rows, row_count = filtered(own[0], lone)
             padded = rows | {key: pa.nulls(row_count, array.type) for key, array in other[0].items()}
-            self._add(answers, query, padded, self._decided(query, alias, rows, row_count))
-        return answers
+            found.append((padded, self._decided(query, alias, rows, row_count)))
+        return [_where(query, columns, batches) for columns, batches in found]
 
     def _rows(self, query: JoinQuery, place: int, since: int) -> tuple[Columns, int]:
         relation = query.relations[place]
@@ -86,16 +111,6 @@ class OuterOracle:
         columns[relation.alias, NUMBER] = pa.array(np.arange(count))
         columns[relation.alias, PRESENT] = pa.array([True] * count, pa.bool_())
         return columns, count
-
-    def _add(self, answers: dict[int, Answers], query: JoinQuery, columns: Columns, batches: np.ndarray) -> None:
-        """Rows that are not decided have a batch after the last."""
-        if query.where != TRUE:
-            mask = is_true(query.where, columns, len(batches))
-            columns, batches = filtered(columns, mask)[0], batches[mask]
-        outputs = [evaluated(column.expression, columns, len(batches)).to_pylist() for column in query.output]
-        for place, batch in enumerate(batches.tolist()):
-            if batch < len(self._case.batches):
-                answers[batch] += answers_of_rows([[values[place] for values in outputs]])
 
     def _decided(self, query: JoinQuery, alias: str, rows: Columns, count: int) -> np.ndarray:
         other = query.partner_of(alias)
@@ -128,3 +143,10 @@ class OuterOracle:
 
 def _integers(array: pa.Array) -> np.ndarray:
     return np.asarray(array.to_numpy(zero_copy_only=False), np.int64)
+
+
+def _where(query: JoinQuery, columns: Columns, batches: np.ndarray) -> tuple[Columns, np.ndarray]:
+    if query.where == TRUE:
+        return columns, batches
+    mask = is_true(query.where, columns, len(batches))
+    return filtered(columns, mask)[0], batches[mask]

@@ -11,7 +11,7 @@ from decimal import Decimal
 
 from dovetail.frontend.parse.literals import fits_integer
 from dovetail.query.expression import Call, Expression, Literal
-from dovetail.query.time_text import TimeTextError, read_date, read_timestamp_ntz_us, read_timestamp_us
+from dovetail.query.time_text import TimeTextError, is_in_calendar, read_date, read_timestamp_ntz_us, read_timestamp_us
 from dovetail.query.types import (
     BIGINT,
     DATE,
@@ -152,13 +152,12 @@ def _fold_string(text: str, target: SqlType, timezone: str) -> Literal | None:
     try:
         if target == DATE:
             return Literal(read_date(text), DATE)
-        if target == TIMESTAMP:
-            return Literal(read_timestamp_us(text, timezone), TIMESTAMP)
-        if target == TIMESTAMP_NTZ:
-            return Literal(read_timestamp_ntz_us(text), TIMESTAMP_NTZ)
+        if not target.is_time:
+            return None
+        micros = read_timestamp_us(text, timezone) if target == TIMESTAMP else read_timestamp_ntz_us(text)
     except TimeTextError:
         return None
-    return None
+    return Literal(micros, target) if is_in_calendar(micros) else None
 
 
 def comparable(a: Expression, b: Expression, timezone: str) -> tuple[Expression, Expression] | None:

@@ -72,6 +72,6 @@ def constant_text(arg: Expression, what: str) -> str:
 
 
 def constant_int(arg: Expression, what: str) -> int:
-    if not isinstance(arg, Literal) or not arg.type.is_integer:
+    if not isinstance(arg, Literal) or not arg.type.is_integer or arg.value is None:
         raise FunctionError(f"{what} is no constant integer", "write the number")
     return int(arg.value)

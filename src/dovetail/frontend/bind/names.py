@@ -18,7 +18,7 @@ from dovetail.frontend.parse.source_text import SourceText
 from dovetail.query.expression import TRUE, Call, Column, Expression
 from dovetail.query.join_query import HopWindow
 from dovetail.query.stream import Stream
-from dovetail.query.types import WINDOW
+from dovetail.query.types import COLLATED, COLLATED_HINT, WINDOW
 
 _WINDOW_FIELDS = {"start": 0, "end": 1}
 
@@ -65,12 +65,18 @@ class Scope:
         return replace(self, relations=(*self.relations, relation), shown=(*self.shown, *relation.columns))
 
     def with_relation_using(self, relation: BoundRelation, names: Sequence[str], where: str) -> Scope:
-        """The scope after `JOIN relation USING (names)`: of each pair the left column is shown."""
+        """The scope after `JOIN relation USING (names)`: of each pair the left column is shown.
+
+        The columns of USING come first, also in `a.*` and `b.*`.
+        """
         merged = tuple(self.shown_as(name)[0] for name in names)
         rest = (*self.shown, *relation.columns)
         hidden = {name.lower() for name in names}
         kept = tuple(column for column in rest if column.name.lower() not in hidden)
-        return replace(self.with_relation(relation, where), shown=(*merged, *kept))
+        joined = self.with_relation(relation, where)
+        first = [*merged, *(column for name in names for column in relation.find(name))]
+        relations = tuple(_with_first(each, first) for each in joined.relations)
+        return replace(joined, relations=relations, shown=(*merged, *kept))
 
     def shown_as(self, name: str) -> list[VisibleColumn]:
         return [column for column in self.shown if column.name.lower() == name.lower()]
@@ -79,10 +85,13 @@ class Scope:
         """The expression behind a column reference: `x`, `r.x`, `w.start` or `r.w.start`."""
         parts = [part.name for part in node.parts]
         found = self._candidates(parts)
-        if len(found) == 1:
-            return found[0]
         where = self.source.where(node)
         written = ".".join(parts)
+        if any(expression.type == COLLATED for expression in found):
+            what = f"column {written!r} is text with a collation or of type CHAR, which no query can use"
+            raise UnsupportedSql(what, where=where, hint=COLLATED_HINT)
+        if len(found) == 1:
+            return found[0]
         if len(found) > 1:
             owners = sorted({relation.alias for relation in self.relations if relation.find(parts[-1])})
             hint = "write " + " or ".join(f"{owner}.{parts[-1]}" for owner in owners)
@@ -125,6 +134,14 @@ class Scope:
                 raise UnknownName(f"unknown relation {alias!r}", where=where, hint=close_matches(alias, aliases))
             return named[0].columns
         return self.shown
+
+
+def _with_first(relation: BoundRelation, first: Sequence[VisibleColumn]) -> BoundRelation:
+    """The relation with those of its columns before the others."""
+    own = {id(column) for column in relation.columns}
+    moved = [column for column in first if id(column) in own]
+    rest = [column for column in relation.columns if not any(column is each for each in moved)]
+    return replace(relation, columns=(*moved, *rest))
 
 
 def _fields(structs: list[Expression], field: str) -> list[Expression]:

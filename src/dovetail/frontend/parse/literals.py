@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from decimal import Decimal
 
 from dovetail.query.expression import Literal
@@ -26,7 +27,10 @@ def number_literal(text: str) -> Literal:
     ('decimal(2,2)', 'bigint')
     """
     if "e" in text.lower():
-        return Literal(float(text), DOUBLE)
+        nearest = float(text)
+        if not math.isfinite(nearest):
+            raise LiteralError(f"{text} is beyond all doubles")
+        return Literal(nearest, DOUBLE)
     value = Decimal(text)
     if "." not in text:
         for sql_type in (INT, BIGINT):

@@ -199,7 +199,7 @@ def parse_sql(text: str) -> exp.Select:
     """The one SELECT that `text` is, each node stamped with its offset."""
     source = SourceText(text)
     try:
-        tokens = _unmark_windows(_mark_within(_DIALECT.tokenize(text), source))
+        tokens = tokens_of(text)
         parser = _DIALECT.parser(error_level=ErrorLevel.IMMEDIATE)
         statements = [statement for statement in parser.parse(tokens, text) if statement is not None]
     except TokenError as error:
@@ -217,6 +217,11 @@ def parse_sql(text: str) -> exp.Select:
         raise refuse_statement(statement, source)
     _refuse_depth(statement, source)
     return statement
+
+
+def tokens_of(text: str) -> list[Token]:
+    """The words of a text as `parse_sql` reads them."""
+    return _unmark_windows(_mark_within(_DIALECT.tokenize(text), SourceText(text)))
 
 
 def _refuse_depth(statement: exp.Select, source: SourceText) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from decimal import Context, Decimal, InvalidOperation
+from decimal import Context, Decimal
+from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
@@ -19,22 +20,36 @@ from dovetail.kernels.evaluate.rows import Rows, Value, as_array, by_row, fail, 
 from dovetail.kernels.evaluate.time import floor_divide
 from dovetail.kernels.evaluate.zone import from_local, micros_of, to_local
 from dovetail.query.expression import Call
-from dovetail.query.time_text import TimeTextError, read_date, read_timestamp_ntz_us, read_timestamp_us
+from dovetail.query.time_text import (
+    TimeTextError,
+    date_text,
+    read_days,
+    read_timestamp_ntz_us,
+    read_timestamp_us,
+    timestamp_text,
+)
 from dovetail.query.types import BOOLEAN, STRING, SqlType
 
 _BLANK = "".join(map(chr, range(0x21))) + "\x7f"
+_JAVA_BLANK = "".join(map(chr, range(0x21)))
 _INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
 _DOUBLE = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)[dDfF]?", re.ASCII)
+_HEX_DOUBLE = re.compile(r"([+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+)[dDfF]?", re.ASCII)
 _SPECIAL_DOUBLES = {
     **dict.fromkeys(("inf", "+inf", "infinity", "+infinity"), float("inf")),
     **dict.fromkeys(("-inf", "-infinity"), float("-inf")),
     "nan": float("nan"),
 }
-_DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+# Java's BigDecimal reads the digits of all scripts, as long as one fits 16 bits.
+_DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE]([+-]?\d+))?")
+_LAST_SHORT = "\uffff"
+_LAST_EXPONENT = 2**31 - 1
+_BEYOND_FLOATS = 2.0**128
 _BOOLEANS = {
     **dict.fromkeys(("t", "true", "y", "yes", "1"), True),
     **dict.fromkeys(("f", "false", "n", "no", "0"), False),
 }
+_TEXT_HINT = "guard it with CASE WHEN, or clean the text in the DataFrame before create_stream"
 _EXACT = Context(prec=400, Emax=100_000, Emin=-100_000)
 _EXACT_DOUBLE_DIGITS = 15  # integers of so many digits, and powers of ten up to 22, are exact doubles
 _EXACT_POWER = 22
@@ -150,14 +165,9 @@ def _to_string(value: Value, source: SqlType, rows: Rows) -> Value:
     if source.name == "decimal":
         return by_row(lambda x: format(x, "f"), [value], rows, pa.string())
     if source.name == "date":
-        return by_row(lambda x: x.isoformat(), [value], rows, pa.string())
+        return by_row(date_text, [pc.cast(value, pa.int32())], rows, pa.string())
     local = to_local(value, rows.timezone)
-    return by_row(_timestamp_text, [local], rows, pa.string())
-
-
-def _timestamp_text(moment: object) -> str:
-    text = str(moment)
-    return text.rstrip("0") if "." in text else text
+    return by_row(timestamp_text, [micros_of(local)], rows, pa.string())
 
 
 def _from_string(value: Value, target: SqlType, rows: Rows) -> Value:
@@ -166,13 +176,14 @@ def _from_string(value: Value, target: SqlType, rows: Rows) -> Value:
     def read(text: str) -> object:
         try:
             return reader(text)
-        except (ValueError, InvalidOperation, TimeTextError):
-            hint = "guard it with CASE WHEN, or clean the text in the DataFrame before create_stream"
-            raise fail(f"CAST: {text!r} is no {target}", hint) from None
+        except TimeTextError as error:
+            raise fail(f"CAST to {target}: {error}", _TEXT_HINT) from None
+        except (ValueError, ArithmeticError):
+            raise fail(f"CAST: {text!r} is no {target}", _TEXT_HINT) from None
 
-    if target.is_time:
-        micros = by_row(read, [value], rows, pa.int64())
-        return pc.cast(micros, arrow_type(target, rows.timezone))
+    if target.is_time or target.name == "date":
+        counted = by_row(read, [value], rows, pa.int64() if target.is_time else pa.int32())
+        return pc.cast(counted, arrow_type(target, rows.timezone))
     return by_row(read, [value], rows, arrow_type(target, rows.timezone))
 
 
@@ -181,11 +192,11 @@ def _reader(target: SqlType, timezone: str) -> Callable[[str], object]:
         half = 1 << {"tinyint": 7, "smallint": 15, "int": 31, "bigint": 63}[target.name]
         return lambda text: _read_integer(text, half)
     readers: dict[str, Callable[[str], object]] = {
-        "float": _read_double,
+        "float": _read_float,
         "double": _read_double,
         "decimal": lambda text: _read_decimal(text, target),
         "boolean": _read_boolean,
-        "date": read_date,
+        "date": read_days,
         "timestamp": lambda text: read_timestamp_us(text, timezone),
         "timestamp_ntz": read_timestamp_ntz_us,
     }
@@ -200,19 +211,47 @@ def _read_integer(text: str, half: int) -> int:
 
 
 def _read_double(text: str) -> float:
-    trimmed = text.strip(_BLANK)
+    trimmed = text.strip(_JAVA_BLANK)
+    if trimmed in ("+NaN", "-NaN"):
+        return math.nan
     special = _SPECIAL_DOUBLES.get(trimmed.lower())
     if special is not None:
         return special
     match = _DOUBLE.fullmatch(trimmed)
+    if match is not None:
+        return float(match[1])
+    match = _HEX_DOUBLE.fullmatch(trimmed)
     if match is None:
         raise ValueError(text)
-    return float(match.group(1))
+    try:
+        return float.fromhex(match[1])
+    except OverflowError:
+        return math.copysign(math.inf, -1 if trimmed.startswith("-") else 1)
+
+
+def _read_float(text: str) -> float:
+    """Rounded once, from the digits: a double that lies in the middle of two floats tells too little of them."""
+    double = _read_double(text)
+    if not math.isfinite(double):
+        return double
+    magnitude = abs(double)
+    with np.errstate(over="ignore"):
+        nearest = np.float32(magnitude)
+        below = nearest if float(nearest) <= magnitude else np.nextafter(nearest, np.float32(0))
+        above = np.nextafter(below, np.float32(math.inf))
+    match = _DOUBLE.fullmatch(text.strip(_JAVA_BLANK))
+    is_in_the_middle = (float(below) + min(float(above), _BEYOND_FLOATS)) / 2 == magnitude
+    if match is None or not is_in_the_middle:
+        return math.copysign(float(nearest), double)
+    rest = abs(Fraction(_EXACT.create_decimal(match[1]))) - Fraction(magnitude)
+    rounded = nearest if rest == 0 else above if rest > 0 else below
+    return math.copysign(float(rounded), double)
 
 
 def _read_decimal(text: str, target: SqlType) -> Decimal:
-    trimmed = text.strip(_BLANK)
-    if not _DECIMAL.fullmatch(trimmed):
+    trimmed = text.strip(_JAVA_BLANK)
+    match = _DECIMAL.fullmatch(trimmed)
+    if match is None or max(trimmed) > _LAST_SHORT or abs(int(match[1] or 0)) > _LAST_EXPONENT:
         raise ValueError(text)
     return round_decimal(_EXACT.create_decimal(trimmed), target)
 

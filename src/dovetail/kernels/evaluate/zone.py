@@ -6,7 +6,6 @@ of a gap the way Java does. Those few rows go through Python's zoneinfo, which k
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable
 
 import numpy as np
@@ -14,11 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dovetail.kernels.evaluate.rows import Value, from_numbers, numbers, valid_mask
-from dovetail.query.time_text import has_offset, zone_of
+from dovetail.query.time_text import has_offset, instant_us, local_us, zone_of
 
 _LAST_LISTED_US = 2_114_380_800_000_000  # 2037-01-01
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-_MICROSECOND = datetime.timedelta(microseconds=1)
 
 
 def micros_of(value: Value) -> Value:
@@ -34,11 +31,7 @@ def to_local(value: Value, timezone: str) -> Value:
         return pc.cast(micros_of(value), pa.timestamp("us"))
     zone = zone_of(timezone)
 
-    def local(micros: int) -> int:
-        moment = _EPOCH + datetime.timedelta(microseconds=micros)
-        return (moment.astimezone(zone).replace(tzinfo=datetime.UTC) - _EPOCH) // _MICROSECOND
-
-    return _corrected(pc.local_timestamp(value), value, local, pa.timestamp("us"))
+    return _corrected(pc.local_timestamp(value), value, lambda instant: local_us(instant, zone), pa.timestamp("us"))
 
 
 def from_local(value: Value, timezone: str) -> Value:
@@ -48,9 +41,8 @@ def from_local(value: Value, timezone: str) -> Value:
         return pc.cast(micros_of(value), target)
     zone = zone_of(timezone)
 
-    def instant(micros: int) -> int:
-        moment = (_EPOCH + datetime.timedelta(microseconds=micros)).replace(tzinfo=zone)
-        return (moment - _EPOCH) // _MICROSECOND
+    def instant(local: int) -> int:
+        return instant_us(local, zone)
 
     try:
         listed = pc.assume_timezone(value, timezone, ambiguous="earliest", nonexistent="raise")

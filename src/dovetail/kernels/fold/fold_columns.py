@@ -27,12 +27,12 @@ def count_rows(groups: I64, group_count: int) -> I64:
 
 
 def fold_extremes(values: pa.Array, groups: I64, group_count: int, *, largest: bool) -> pa.Array:
-    """The smallest or largest value of each group; NULL where there is none. -0.0 counts as 0.0."""
+    """The smallest or largest value of each group; NULL where there is none. -0.0 is just below 0.0."""
     kind = values.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_decimal(kind):
         return _by_arrow(values, groups, group_count, "max" if largest else "min")
     is_floating = pa.types.is_floating(kind)
-    ordered = _ordered_floats(values) if is_floating else fixed_values(values).astype(np.int64, copy=False)
+    ordered = ordered_floats(values) if is_floating else fixed_values(values).astype(np.int64, copy=False)
     valid = np.asarray(values.is_valid()) if values.null_count else np.ones(len(values), np.bool_)
     found, is_known = _extremes(ordered, valid, groups, group_count, largest)
     null_mask = None if is_known.all() else ~is_known
@@ -56,9 +56,13 @@ def _by_arrow(values: pa.Array, groups: I64, group_count: int, function: str) ->
     return column.take(pa.array(place, mask=place < 0)).cast(values.type)
 
 
-def _ordered_floats(values: pa.Array) -> I64:
-    """Integers in the order of the floats, NaN last."""
-    plain = np.asarray(pc.fill_null(values, 0.0)).astype(np.float64) + 0.0
+def ordered_floats(values: pa.Array) -> I64:
+    """Integers in the order of the floats, NaN last.
+
+    -0.0 is below 0.0 here. SQL takes them for equal, and Spark answers the one that it meets first; this way it is
+    the same one in any order, and the only one there is where all are alike.
+    """
+    plain = np.asarray(pc.fill_null(values, 0.0)).astype(np.float64)
     plain[np.isnan(plain)] = np.nan
     bits = plain.view(np.int64)
     return bits ^ ((bits >> 63) & np.int64(0x7FFFFFFFFFFFFFFF))

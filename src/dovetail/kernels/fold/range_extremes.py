@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numba import njit
 
+from dovetail.kernels.fold.fold_columns import ordered_floats
 from dovetail.kernels.fold.fold_runs import Runs
 from dovetail.kernels.match.order_values import order_values
 
@@ -36,12 +37,17 @@ class Extremes:
 
 
 def order_keys(values: pa.Array, *, is_max: bool = False) -> I64:
-    """Numbers ordered as `values` (none is NULL) are, the other way round for `is_max`. NaN is above all numbers."""
+    """Numbers ordered as `values` (none is NULL) are, the other way round for `is_max`.
+
+    NaN is above all numbers, -0.0 just below 0.0.
+    """
     kind = values.type
     if pa.types.is_decimal(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind):
         # Too long for a number of their own: their rank is one.
         keys = np.empty(len(values), np.int64)
         keys[pc.sort_indices(values).to_numpy()] = np.arange(len(values))
+    elif pa.types.is_floating(kind):
+        keys = ordered_floats(values)
     else:
         keys = order_values(values).values
     return ~keys if is_max else keys

@@ -104,7 +104,9 @@ class MappedBucket:
         return self._foldable_rows[key]
 
     def values(self, column: Column, rows: npt.NDArray[Any], timezone: str) -> pa.Array:
-        """A column of these rows; NULL if the bucket lacks it."""
+        """A column of these rows; NULL if the bucket lacks it. Whatever a bucket holds is present."""
+        if column.name == PRESENT:
+            return pa.array(np.ones(len(rows), np.bool_))
         if column.name not in self.meta.columns:
             return pa.nulls(len(rows), arrow_type(column.type, timezone))
         return self.file.column(column.name).take(pa.array(rows))

@@ -23,6 +23,7 @@ from pyspark.sql.types import StructField, StructType
 from dovetail.core.errors import StreamError
 from dovetail.query.stream_spec import FILE_FORMATS, KAFKA, KAFKA_META_COLUMNS, Columns, StreamSpec
 from dovetail.runtime.spark.read_results import spark_type
+from dovetail.runtime.spark.types import is_collated
 
 ANSWER_TIMEOUT_S = 60.0
 _NAMED_SOURCES_KEY = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
@@ -104,6 +105,13 @@ def _columns_of(spec: StreamSpec, reader: DataStreamReader) -> DataFrame:
         return kafka_columns(spec, reader.load())
     frame = reader.load()
     given = {field.name: field.dataType for field in frame.schema}
+    collated = [field.name for field in frame.schema if is_collated(field)]
+    if any(name in collated for name, _ in spec.columns):
+        raise StreamError(
+            f"stream {spec.name!r}: {', '.join(collated)} of the source is text with a collation or of type CHAR,"
+            " which Spark does not compare byte by byte",
+            hint="leave the column out, or read the source as a DataFrame and cast it: df.c.cast('string')",
+        )
     if any(given.get(name) != spark_type(sql_type) for name, sql_type in spec.columns):
         raise StreamError(
             f"stream {spec.name!r}: the columns are not those of the source",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import types as T
 
 from dovetail.core.errors import StreamError
-from dovetail.query.types import SqlType
+from dovetail.query.types import COLLATED, SqlType
 
 _NAMES: dict[type[T.DataType], str] = {
     T.BooleanType: "boolean",
@@ -16,16 +16,19 @@ _NAMES: dict[type[T.DataType], str] = {
     T.FloatType: "float",
     T.DoubleType: "double",
     T.StringType: "string",
+    T.VarcharType: "string",
     T.DateType: "date",
     T.TimestampType: "timestamp",
     T.TimestampNTZType: "timestamp_ntz",
 }
+_CHAR_KEY = "__CHAR_VARCHAR_TYPE_STRING"
+"""Where Spark notes that a column of text was declared as CHAR or VARCHAR. A VARCHAR compares as any text does."""
 
 
 def stream_columns(stream: str, schema: T.StructType) -> tuple[tuple[str, SqlType], ...]:
     columns = []
     for field in schema:
-        sql_type = _sql_type_of(field.dataType)
+        sql_type = COLLATED if is_collated(field) else _sql_type_of(field.dataType)
         if sql_type is None:
             raise StreamError(
                 f"stream {stream!r}: column {field.name!r} is {field.dataType.simpleString()}, which no query can use",
@@ -33,6 +36,15 @@ def stream_columns(stream: str, schema: T.StructType) -> tuple[tuple[str, SqlTyp
             )
         columns.append((field.name, sql_type))
     return tuple(columns)
+
+
+def is_collated(field: T.StructField) -> bool:
+    """Whether Spark compares the text of a column otherwise than byte by byte: by a collation, or padded as CHAR."""
+    if isinstance(field.dataType, T.CharType):
+        return True
+    kind = field.dataType
+    is_char = str(field.metadata.get(_CHAR_KEY, "")).lower().startswith("char(")
+    return isinstance(kind, T.StringType) and (is_char or kind != T.StringType())
 
 
 def _sql_type_of(data_type: T.DataType) -> SqlType | None:
