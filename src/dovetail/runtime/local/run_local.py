@@ -12,6 +12,7 @@ from dovetail.runtime.hop_operator import run_hop
 from dovetail.runtime.message import Message
 from dovetail.runtime.source.source_operator import StreamRows, run_source
 from dovetail.runtime.source.store_operator import run_store
+from dovetail.store.sync import synced_files
 
 RunTask = Callable[[Callable[[], Iterator[Message]]], list[Message]]
 """Runs one task; tests retry it here."""
@@ -35,11 +36,12 @@ def run_local(
 ) -> list[Message]:
     """Each stream's rows are dealt to `splits` source tasks in contiguous parts, and come to them in chunks."""
     messages: list[Message] = []
-    for split in range(splits):
-        rows = _rows_of_split(tables, split, splits, rows_per_chunk)
-        messages += run_task(lambda split=split, rows=rows: run_source(task, split, rows))  # type: ignore[misc]
-    after_source()
-    return run_stages(task, messages, run_task)
+    with synced_files(task.syncs):
+        for split in range(splits):
+            rows = _rows_of_split(tables, split, splits, rows_per_chunk)
+            messages += run_task(lambda split=split, rows=rows: run_source(task, split, rows))  # type: ignore[misc]
+        after_source()
+        return run_stages(task, messages, run_task)
 
 
 def run_stages(task: BatchTask, messages: list[Message], run_task: RunTask = run_once) -> list[Message]:

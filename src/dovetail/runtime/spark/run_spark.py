@@ -25,6 +25,7 @@ from dovetail.runtime.source.source_operator import run_source
 from dovetail.runtime.source.store_operator import run_store
 from dovetail.runtime.spark.pack_columns import Packing
 from dovetail.runtime.spark.shuffle_metrics import ShuffleMetrics
+from dovetail.store.sync import synced_files
 
 MESSAGE_SCHEMA = StructType(
     [
@@ -71,7 +72,8 @@ def _whole_function(slim: dict[str, Any], shared: Broadcast[Any], packing: Packi
     def whole(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task = _with_plan(slim, shared)
         rows = (part for batch in batches for part in packing.unpacked(batch))
-        yield from _to_batches(run_stages(task, list(run_source(task, _partition_id(), rows))))
+        with synced_files(task.syncs):
+            yield from _to_batches(run_stages(task, list(run_source(task, _partition_id(), rows))))
         _settling.after_task(task.plan)
 
     return whole
@@ -81,7 +83,8 @@ def _source_function(slim: dict[str, Any], shared: Broadcast[Any], packing: Pack
     def source(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task = _with_plan(slim, shared)
         rows = (part for batch in batches for part in packing.unpacked(batch))
-        yield from _to_batches(run_source(task, _partition_id(), rows))
+        with synced_files(task.syncs):
+            yield from _to_batches(run_source(task, _partition_id(), rows))
         _settling.after_task(task.plan)
 
     return source
@@ -90,7 +93,8 @@ def _source_function(slim: dict[str, Any], shared: Broadcast[Any], packing: Pack
 def _store_function(slim: dict[str, Any], shared: Broadcast[Any]) -> MapArrow:
     def keep(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task = _with_plan(slim, shared)
-        yield from _to_batches(run_store(task, _partition_id(), _from_batches(batches)))
+        with synced_files(task.syncs):
+            yield from _to_batches(run_store(task, _partition_id(), _from_batches(batches)))
         _settling.after_task(task.plan)
 
     return keep
@@ -99,7 +103,8 @@ def _store_function(slim: dict[str, Any], shared: Broadcast[Any]) -> MapArrow:
 def _hop_function(slim: dict[str, Any], shared: Broadcast[Any], hop: int) -> MapArrow:
     def probe(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task = _with_plan(slim, shared)
-        yield from _to_batches(run_hop(task, _partition_id(), hop, _from_batches(batches)))
+        with synced_files(task.syncs):
+            yield from _to_batches(run_hop(task, _partition_id(), hop, _from_batches(batches)))
         _settling.after_task(task.plan)
 
     return probe
