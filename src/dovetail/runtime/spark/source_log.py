@@ -15,6 +15,7 @@ import logging
 import re
 import zlib
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 from dovetail.core.errors import DamagedFile
@@ -39,10 +40,8 @@ def read_source_log(root: Path, batch: int, before: SourceLog) -> SourceLog:
     checksums = dict(before.checksums) | {path: zlib.crc32(text.encode()) for path, text in files.items()}
     checksums.pop(f"offsets/{batch - 2}", None)
     upto = dict(before.upto)
-    for source, number, name in _entries(folder):
+    for source, number, name in _new_entries(folder, before):
         path = f"sources/{source}/{name}"
-        if number <= before.upto.get(source, -1):
-            continue
         text = (folder / path).read_text()
         files[path] = _newer_lines(text, before.upto.get(source, -1)) if name.endswith(_COMPACT) else text
         if name.endswith(_COMPACT):
@@ -130,6 +129,20 @@ def _entries(folder: Path) -> Iterator[tuple[str, int, str]]:
     for source in sorted((folder / "sources").glob("*")):
         for number, path in sorted(_numbered(source)):
             yield source.name, number, path.name
+
+
+def _new_entries(folder: Path, before: SourceLog) -> Iterator[tuple[str, int, str]]:
+    """Those after the last that is known; numbers follow each other, and a folder may have thousands of old ones."""
+    for source in sorted((folder / "sources").glob("*")):
+        last = before.upto.get(source.name)
+        if last is None:
+            yield from ((source.name, number, path.name) for number, path in sorted(_numbered(source)))
+            continue
+        for number in count(last + 1):
+            found = [name for name in (f"{number}{_COMPACT}", str(number)) if (source / name).is_file()]
+            if not found:
+                break
+            yield source.name, number, found[0]
 
 
 def _numbered(folder: Path) -> list[tuple[int, Path]]:
