@@ -32,13 +32,13 @@ from dovetail.runtime.spark.batch_gate import BatchGate, BatchStopped
 from dovetail.runtime.spark.open_stream import named_sources, open_stream
 from dovetail.runtime.spark.pack_columns import Packing, column_types, pack_columns, repacked_columns, union_streams
 from dovetail.runtime.spark.run_spark import run_spark
-from dovetail.runtime.spark.source_log import mend_spark_dir, read_source_log
 from dovetail.runtime.spark.source_offsets import read_offsets
 from dovetail.runtime.spark.streaming_run import StreamingRun
 from dovetail.runtime.spark.worker_errors import own_error
 from dovetail.store.chain import Chain
 from dovetail.store.layout import spark_dir
 from dovetail.store.manifest import Arrived
+from dovetail.store.source_log import mend_spark_dir, read_source_log
 
 RunBatch = Callable[[int, Callable[[BatchTask], list[Message]], Arrived], bool]
 """The engine's side of a batch: it calls back with the task to run. With it comes how far sources are read."""

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from dovetail.core.errors import DamagedFile
-from dovetail.runtime.spark.source_log import mend_spark_dir, read_source_log
 from dovetail.store.chain import Chain
 from dovetail.store.commit import Draft, no_step
 from dovetail.store.manifest import SourceLog, State
+from dovetail.store.source_log import mend_spark_dir, read_source_log
 
 INTERVAL = 3
 BATCHES = 8
