@@ -49,7 +49,8 @@ class SyncRecorder:
         self._ignored = ignored
         self._lock = threading.Lock()
         self._bytes: dict[int, bytes] = {}
-        self._names: dict[int, dict[str, int]] = {}
+        self._names: dict[int, dict[str, tuple[int, bool]]] = {}
+        """By folder, the names that it was synced with: what each stands for, and whether that is a folder."""
         self._kept_open: list[int] = []
         self._acknowledged: list[str] = []
         self._fsync = os.fsync
@@ -83,7 +84,8 @@ class SyncRecorder:
             found = os.fstat(opened)
             path = Path(f"/proc/self/fd/{opened}")
             if stat.S_ISDIR(found.st_mode):
-                self._names[found.st_ino] = {child.name: child.stat().st_ino for child in path.resolve().iterdir()}
+                children = list(path.resolve().iterdir())
+                self._names[found.st_ino] = {child.name: (child.stat().st_ino, child.is_dir()) for child in children}
             else:
                 self._bytes[found.st_ino] = path.read_bytes()
             # So that no other file gets its number.
@@ -100,10 +102,10 @@ class SyncRecorder:
 
     def _add_synced(self, folder: int, prefix: str, image: dict[str, bytes]) -> None:
         """Names that their folder was synced with; whatever was removed since and not synced is there again."""
-        for name, inode in self._names.get(folder, {}).items():
+        for name, (inode, is_folder) in self._names.get(folder, {}).items():
             if self._ignored(f"{prefix}{name}"):
                 continue
-            if inode in self._names:
+            if is_folder:
                 self._add_synced(inode, f"{prefix}{name}/", image)
             else:
                 image[f"{prefix}{name}"] = self._bytes.get(inode, b"")

@@ -71,6 +71,7 @@ class SparkDamage:
     def __init__(self, spark: SparkSession, folder: Path) -> None:
         self._spark = spark
         self._folder = folder
+        self._tries = 0
         spark.conf.set("spark.sql.streaming.fileSource.log.compactInterval", "3")
         for batch in range(BATCHES_BEFORE):
             self._add(batch)
@@ -81,12 +82,16 @@ class SparkDamage:
             spark.read.schema(_DDL).parquet(str(folder / "data" / stream)).createOrReplaceTempView(stream)
         self.expected = {name: self._rows(spark.sql(QUERIES[name]).toArrow()) for name in NAMES}
 
-    def close(self) -> None:
+    def __enter__(self) -> SparkDamage:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
         self._spark.conf.unset("spark.sql.streaming.fileSource.log.compactInterval")
 
     def tries(self, damages: Iterable[tuple[str, Inflict]]) -> Iterator[SparkOutcome]:
-        for number, (what, inflict) in enumerate(damages):
-            root = self._folder / f"try-{number}"
+        for what, inflict in damages:
+            self._tries += 1
+            root = self._folder / f"try-{self._tries}"
             shutil.copytree(self._folder / "whole", root)
             inflict(root)
             forget_checked()
