@@ -223,11 +223,11 @@ class Bucket:
         try:
             file = _read(self._path) if meta.size_bytes <= MOST_BYTES_READ else pa.memory_map(str(self._path))
             is_whole = zlib.crc32(file.read_buffer()) == meta.checksum
-            self._batch = pa.ipc.open_file(file).get_batch(0) if is_whole else None
-        except (pa.ArrowInvalid, OSError) as error:
+        except OSError as error:
             raise BucketCorrupt(f"bucket file {meta.path} cannot be read: {error}", hint=_RESTORE_HINT) from error
-        if self._batch is None:
+        if not is_whole:
             raise _corrupt(meta, "other bytes than were committed")
+        self._batch = pa.ipc.open_file(file).get_batch(0)
         self._times: dict[str, npt.NDArray[np.int64]] = {}
         self._places = {name: place for place, (name, _) in enumerate(meta.indexes)}
 

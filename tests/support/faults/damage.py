@@ -56,8 +56,8 @@ class Damage:
             os.fsync(file.fileno())
 
 
-def damages(root: Path, *, of_each_kind: int = 3) -> Iterator[Damage]:
-    """Of every kind the first, a middle and the last file, damaged in every way."""
+def damages(root: Path, of_each_kind: int) -> Iterator[Damage]:
+    """Of every kind some files, from the first to the last, each damaged in every way."""
     for kind, pattern in KINDS.items():
         paths = sorted(path.relative_to(root).as_posix() for path in root.glob(pattern))
         for place in sorted({round(i * (len(paths) - 1) / max(of_each_kind - 1, 1)) for i in range(of_each_kind)}):

@@ -57,7 +57,7 @@ class SyncRecorder:
         self.moments: list[Moment] = []
 
     def __enter__(self) -> SyncRecorder:
-        os.fsync = self._synced
+        os.fsync = self._synced  # type: ignore[assignment]
         return self
 
     def __exit__(
