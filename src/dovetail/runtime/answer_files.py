@@ -8,11 +8,11 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dovetail.core.sync import sync_later
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.store.checksum import ChecksumFile
 from dovetail.store.layout import result_file
 from dovetail.store.manifest import ResultFile
-from dovetail.store.sync import sync_later
 
 
 class AnswerFiles:

@@ -30,9 +30,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dovetail.core.errors import BucketCorrupt, BucketMissing, SessionError
+from dovetail.core.sync import sync_later
 from dovetail.kernels.match.match_pairs import NULL_TIME
 from dovetail.store.checksum import ChecksumFile, FileIdentity, file_checksum
-from dovetail.store.sync import sync_later
 
 U64 = npt.NDArray[np.uint64]
 U32 = npt.NDArray[np.uint32]

@@ -15,6 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from dovetail.core.errors import DamagedFile, ManifestVersionTaken, StoreError
+from dovetail.core.sealed_file import new_token, put, write_draft
+from dovetail.core.sync import sync, sync_all
 from dovetail.store.bucket_file import check_bucket
 from dovetail.store.layout import manifest_file
 from dovetail.store.manifest import (
@@ -31,8 +33,6 @@ from dovetail.store.manifest import (
     read_state,
 )
 from dovetail.store.result_files import check_results
-from dovetail.store.sealed_file import new_token, put, write_draft
-from dovetail.store.sync import sync, sync_all
 
 SET_ASIDE = "damaged"
 _log = logging.getLogger("dovetail")

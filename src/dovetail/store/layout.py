@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 
 from dovetail.core.errors import CheckpointVersionMismatch, SessionError
-from dovetail.store.sealed_file import FileKind, damaged, read_sealed, write_sealed
-from dovetail.store.sync import sync
+from dovetail.core.sealed_file import FileKind, damaged, read_sealed, write_sealed
+from dovetail.core.sync import sync
 
 LAYOUT_VERSION = 8
 READABLE_VERSIONS = (7, LAYOUT_VERSION)

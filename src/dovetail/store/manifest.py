@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.core.errors import DamagedFile
+from dovetail.core.sealed_file import FileKind, damaged, read_sealed, sealed
 from dovetail.store.bucket_file import BucketMeta
 from dovetail.store.layout import manifest_file, state_file
-from dovetail.store.sealed_file import FileKind, damaged, read_sealed, sealed
 
 MANIFEST = FileKind("manifest", "which answers its batch has and what the next one begins with")
 STATE = FileKind("state record", "all that the next batch needs: queries, streams, what is stored")

@@ -15,7 +15,7 @@ def check_follows(arrived: Arrived, batch: int, chain: Chain) -> None:
     A batch that is committed may come again, with the very same rows: so say its offsets and its lists of files.
     """
     newest = chain.newest
-    if not arrived.source_log.is_known:
+    if not arrived.source_log.files:
         return
     following = 0 if newest is None else newest.batch + 1
     if batch > following:

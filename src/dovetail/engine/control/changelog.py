@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.core.errors import ManifestVersionTaken, RequestReused
-from dovetail.store.sealed_file import FileKind, damaged, new_token, put, read_sealed, sealed, write_draft
-from dovetail.store.sync import sync, sync_all
+from dovetail.core.sealed_file import FileKind, damaged, new_token, put, read_sealed, sealed, write_draft
+from dovetail.core.sync import sync, sync_all
 
 REQUESTS_REMEMBERED = 10_000
 """How many applied entries are kept, so that a late retry still finds what became of its request."""

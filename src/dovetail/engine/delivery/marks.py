@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dovetail.core.sealed_file import FileKind, read_sealed, write_sealed
 from dovetail.store.layout import delivered_file
-from dovetail.store.sealed_file import FileKind, read_sealed, write_sealed
 
 _MARK = FileKind(
     "delivery mark",

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 from dovetail.core.errors import DamagedFile
-from dovetail.store.sync import sync
+from dovetail.core.sync import sync
 
 T = TypeVar("T")
 RESTORE = "restore the checkpoint from a backup, or start anew with an empty checkpoint folder"

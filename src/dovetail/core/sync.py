@@ -44,10 +44,10 @@ def sync_later(path: Path) -> None:
 
 
 @contextmanager
-def synced_files(is_on: bool) -> Iterator[None]:
-    """What this thread writes inside is on the disk when the block ends, if that is wanted."""
+def synced_files() -> Iterator[None]:
+    """What this thread writes inside is on the disk when the block ends."""
     syncs: list[Future[None]] = []
-    _of_thread.syncs = syncs if is_on else None
+    _of_thread.syncs = syncs
     try:
         yield
     finally:
