@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.core.errors import CheckpointVersionMismatch, SessionError
+from dovetail.core.errors import CheckpointVersionMismatch, DamagedFile, SessionError
 from dovetail.store.layout import LAYOUT_VERSION, bucket_file, manifest_file, open_layout, result_file, slug, state_file
 
 
 def test_a_new_folder_gets_this_version_and_opens_again(tmp_path: Path) -> None:
     root = tmp_path / "not" / "there" / "yet"
     open_layout(root)
-    assert json.loads((root / "dovetail.json").read_text()) == {"layout": LAYOUT_VERSION}
+    assert json.loads((root / "dovetail.json").read_text().splitlines()[0]) == {"layout": LAYOUT_VERSION}
     open_layout(root)
 
 
@@ -38,9 +38,6 @@ def test_a_folder_with_other_files_is_refused_and_left_alone(tmp_path: Path) -> 
     [
         ('{"layout": 99}', "99"),
         ('{"layout": "1"}', "1"),
-        ("{}", "unreadable"),
-        ("", "unreadable"),
-        ("[]", "unreadable"),
     ],
 )
 def test_another_version_is_refused_with_both_and_what_to_do(tmp_path: Path, text: str, shown: str) -> None:
@@ -53,9 +50,32 @@ def test_another_version_is_refused_with_both_and_what_to_do(tmp_path: Path, tex
     assert "version that wrote it" in caught.value.hint
 
 
+@pytest.mark.parametrize("text", ["", "{}", "[]", "{"])
+def test_a_damaged_layout_file_is_named_with_what_to_do(tmp_path: Path, text: str) -> None:
+    (tmp_path / "dovetail.json").write_text(text)
+    with pytest.raises(DamagedFile, match=r"layout file dovetail\.json .*: lost is which layout") as caught:
+        open_layout(tmp_path)
+    assert caught.value.hint
+    assert f'{{"layout":{LAYOUT_VERSION}}}' in caught.value.hint
+    (tmp_path / "dovetail.json").write_text(f'{{"layout":{LAYOUT_VERSION}}}')
+    open_layout(tmp_path)
+
+
+def test_a_checkpoint_of_the_layout_before_becomes_one_of_this(tmp_path: Path) -> None:
+    (tmp_path / "dovetail.json").write_text('{"layout": 7}')
+    open_layout(tmp_path)
+    assert json.loads((tmp_path / "dovetail.json").read_text().splitlines()[0]) == {"layout": LAYOUT_VERSION}
+
+
+def test_a_checkpoint_without_its_layout_file_is_no_new_folder(tmp_path: Path) -> None:
+    (tmp_path / "manifests").mkdir()
+    with pytest.raises(DamagedFile, match=r"layout file dovetail\.json is missing"):
+        open_layout(tmp_path)
+
+
 def test_names_sort_by_batch() -> None:
     batches = [9, 10, 99, 100]
-    for name_of in (state_file, manifest_file):
+    for name_of in (lambda batch: state_file(batch, "f00"), manifest_file):
         names = [name_of(batch) for batch in batches]
         assert names == sorted(names)
 

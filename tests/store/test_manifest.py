@@ -1,78 +1,136 @@
 from __future__ import annotations
 
+import contextlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from dovetail.core.errors import ManifestVersionTaken, StoreError
+from dovetail.core.errors import DamagedFile
 from dovetail.store.bucket_file import BucketMeta
-from dovetail.store.manifest import Manifest, ResultFile, State, put_manifest, read_latest, read_manifests, write_state
+from dovetail.store.manifest import (
+    Arrival,
+    Link,
+    Manifest,
+    ResultFile,
+    SourceLog,
+    State,
+    check_names,
+    digest_of,
+    read_manifest,
+    read_manifests,
+    read_state,
+    write_state,
+)
 
 BUCKET = BucketMeta("s", "buckets/s/x.arrow", 0, 0, 0, 0, 1, 2, 3, None, 5, ("k",), ("v > 1",), True, (("[k]", 1),))
-RESULT = ResultFile("q#1", "results/q/x.parquet", 7, 100)
+RESULT = ResultFile("q#1", "results/q/x.parquet", 7, 100, 12)
+LOG = SourceLog({"offsets/0": "v1\n"}, {"offsets/0": 1}, {"0": 4})
 
 
-def committed(root: Path, batch: int, results: tuple[ResultFile, ...] = ()) -> tuple[Manifest, State]:
-    state = State(batch, (BUCKET,), {"epoch": batch, "text": "ä"})
-    manifest = Manifest(batch, *write_state(root, state), results, committed_at=1.5)
-    put_manifest(root, manifest)
-    return manifest, state
+def put(root: Path, manifest: Manifest) -> Manifest:
+    path = root / f"manifests/b{manifest.batch:010d}.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(manifest.text)
+    return manifest
 
 
-def files_in(root: Path) -> set[str]:
-    return {path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()}
+def chained(root: Path, batches: tuple[int, ...]) -> list[Manifest]:
+    made: list[Manifest] = []
+    for batch in batches:
+        previous = Link(made[-1].batch, digest_of(made[-1].text)) if made else None
+        manifest = Manifest(batch, "state/x.json", 3, (RESULT,), 1.5, Arrival({"a": 1}, {"a": 0}, {"a": "{}"}))
+        made.append(
+            put(root, replace(manifest, previous=previous, first_batch=batches[0], dead_paths=("d",), source_log=LOG))
+        )
+    return made
+
+
+def test_manifests_are_read_as_they_were_written(tmp_path: Path) -> None:
+    made = chained(tmp_path, (9, 10, 11))
+    assert list(read_manifests(tmp_path)) == made
+    assert read_manifest(tmp_path, 10) == made[1]
 
 
 def test_a_new_checkpoint_has_no_batch(tmp_path: Path) -> None:
-    assert read_latest(tmp_path) is None
     assert list(read_manifests(tmp_path)) == []
 
 
-def test_the_newest_batch_is_read_as_it_was_written(tmp_path: Path) -> None:
-    written = [committed(tmp_path, batch, (RESULT,) * batch) for batch in (9, 10, 11)]
-    assert read_latest(tmp_path) == written[-1]
-    assert list(read_manifests(tmp_path)) == [manifest for manifest, _ in written]
+def test_a_state_is_read_as_it_was_written(tmp_path: Path) -> None:
+    state = State(7, (BUCKET,), {"epoch": 7, "text": "ä"})
+    path, checksum = write_state(tmp_path, state, "f00")
+    assert read_state(tmp_path, Manifest(7, path, checksum, (), 0.0)) == state
 
 
-def test_a_batch_is_committed_once(tmp_path: Path) -> None:
-    first, _ = committed(tmp_path, 3)
-    before = files_in(tmp_path)
-    with pytest.raises(ManifestVersionTaken, match="batch 3") as caught:
-        put_manifest(tmp_path, Manifest(3, "state/other.json", 0, (RESULT,), 9.0))
+def test_two_writers_do_not_write_the_same_state_file(tmp_path: Path) -> None:
+    paths = {write_state(tmp_path, State(7, (), {}), token)[0] for token in ("f00", "ba5")}
+    assert len(paths) == 2
+
+
+@pytest.mark.parametrize("how", ["flip", "empty", "delete"])
+def test_a_damaged_state_is_refused_by_name_with_what_is_lost(tmp_path: Path, how: str) -> None:
+    path, checksum = write_state(tmp_path, State(7, (BUCKET,), {"epoch": 7}), "f00")
+    file = tmp_path / path
+    if how == "delete":
+        file.unlink()
+    else:
+        file.write_text("" if how == "empty" else file.read_text().replace('"epoch":7', '"epoch":6'))
+    with pytest.raises(DamagedFile, match=r"state record b0000000007-f00\.json .*: lost is all that") as caught:
+        read_state(tmp_path, Manifest(7, path, checksum, (), 0.0))
     assert caught.value.hint
-    assert list(read_manifests(tmp_path)) == [first]
-    assert files_in(tmp_path) == before
 
 
-def test_no_draft_stays_behind(tmp_path: Path) -> None:
-    committed(tmp_path, 0)
-    assert files_in(tmp_path) == {"manifests/b0000000000.json", "state/b0000000000.json"}
-
-
-def test_a_state_record_that_no_manifest_names_does_not_count(tmp_path: Path) -> None:
-    written = committed(tmp_path, 0)
-    write_state(tmp_path, State(1, (), {}))
-    assert read_latest(tmp_path) == written
-
-
-def test_a_state_record_with_other_bytes_is_refused_by_name(tmp_path: Path) -> None:
-    manifest, _ = committed(tmp_path, 0)
-    path = tmp_path / manifest.state_path
-    path.write_text(path.read_text().replace('"epoch":0', '"epoch":1'))
-    with pytest.raises(StoreError, match=r"state/b0000000000\.json has other bytes"):
-        read_latest(tmp_path)
-
-
-def test_a_missing_state_record_is_refused_by_name(tmp_path: Path) -> None:
-    manifest, _ = committed(tmp_path, 0)
-    (tmp_path / manifest.state_path).unlink()
-    with pytest.raises(StoreError, match=r"b0000000000\.json is missing"):
-        read_latest(tmp_path)
-
-
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"batch": 0}', '{"batch": 0, "results": [{}]}'])
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"batch": 0}', '{"batch": 0, "results": [{}]}', "\n", "\x00"])
 def test_a_manifest_that_cannot_be_read_is_refused_by_name(tmp_path: Path, text: str) -> None:
-    committed(tmp_path, 0)
+    chained(tmp_path, (0,))
     (tmp_path / "manifests/b0000000000.json").write_text(text)
-    with pytest.raises(StoreError, match=r"b0000000000\.json"):
-        read_latest(tmp_path)
+    with pytest.raises(DamagedFile, match=r"manifest b0000000000\.json .*: lost is which answers"):
+        read_manifest(tmp_path, 0)
+
+
+def test_every_flipped_bit_of_a_manifest_is_found(tmp_path: Path) -> None:
+    (manifest,) = chained(tmp_path, (0,))
+    path = tmp_path / "manifests/b0000000000.json"
+    content = path.read_bytes()
+    for place in range(0, len(content), 7):
+        for bit in (0, 3, 7):
+            path.write_bytes(content[:place] + bytes([content[place] ^ 1 << bit]) + content[place + 1 :])
+            with contextlib.suppress(DamagedFile):
+                assert read_manifest(tmp_path, 0) == manifest
+
+
+@pytest.mark.parametrize("lost", [0, 1, 2])
+def test_a_missing_manifest_is_named_without_reading_all_and_when_all_are_read(tmp_path: Path, lost: int) -> None:
+    made = chained(tmp_path, (0, 1, 2, 3))
+    (tmp_path / f"manifests/b{lost:010d}.json").unlink()
+    message = rf"manifest b{lost:010d}\.json is missing"
+    with pytest.raises(DamagedFile, match=message):
+        check_names(tmp_path, [batch for batch in range(4) if batch != lost], made[-1])
+    with pytest.raises(DamagedFile, match=message):
+        list(read_manifests(tmp_path))
+
+
+def test_a_manifest_that_another_took_the_place_of_is_named(tmp_path: Path) -> None:
+    made = chained(tmp_path, (0, 1, 2))
+    put(tmp_path, replace(made[1], committed_at=99.0))
+    with pytest.raises(DamagedFile, match=r"manifest b0000000001\.json is not the one that batch 2 follows"):
+        list(read_manifests(tmp_path))
+
+
+def test_a_chain_may_skip_numbers_and_begin_anywhere(tmp_path: Path) -> None:
+    made = chained(tmp_path, (3, 7, 8))
+    check_names(tmp_path, [3, 7, 8], made[-1])
+    assert [manifest.batch for manifest in read_manifests(tmp_path)] == [3, 7, 8]
+
+
+def test_manifests_that_name_none_before_them_are_not_held_to_a_chain(tmp_path: Path) -> None:
+    for batch in (0, 1):
+        path = tmp_path / f"manifests/b{batch:010d}.json"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(
+            f'{{"batch":{batch},"state_path":"s","state_checksum":1,"committed_at":2.0,"arrival":{{}},'
+            '"results":[{"query":"q","path":"results/q/x","rows":1,"size_bytes":2}]}'
+        )
+    found = list(read_manifests(tmp_path))
+    assert [each.batch for each in found] == [0, 1]
+    assert {(each.previous, each.results[0].checksum) for each in found} == {(None, None)}

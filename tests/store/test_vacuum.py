@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from dovetail.store.bucket_file import BucketMeta
+from dovetail.store.chain import Chain
 from dovetail.store.commit import Draft, no_step
 from dovetail.store.manifest import ResultFile, State
 from dovetail.store.vacuum import DEFAULT_RETENTION_S, vacuum
@@ -13,20 +14,24 @@ from dovetail.store.vacuum import DEFAULT_RETENTION_S, vacuum
 NOW = 1_000_000.0
 NAMED_BUCKET, ORPHAN_BUCKET = "buckets/s/named.arrow", "buckets/s/orphan.arrow"
 OLD_RESULT, ORPHAN_RESULT = "results/q/old.parquet", "results/q/orphan.parquet"
+ORPHAN_STATE, DRAFT = "state/b0000000001-f00.json", "manifests/b0000000002.f00.draft"
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """Two batches: the first has answers, the second the bucket; and files that nobody names."""
+    chain = Chain(tmp_path, syncs=False)
     bucket = BucketMeta("s", NAMED_BUCKET, 0, 0, 0, 0, 1, 2, 3, None, None, (), (), True, ())
     for batch, buckets, results in ((0, (), (ResultFile("q", OLD_RESULT, 1, 1),)), (1, (bucket,), ())):
         draft = Draft(State(batch, buckets, {}), results, ())
-        draft.prepare(tmp_path, no_step).commit(tmp_path, lambda: NOW, no_step)
+        draft.prepare(chain, no_step).commit(chain, lambda: NOW, no_step)
     for name in (
         NAMED_BUCKET,
         ORPHAN_BUCKET,
         OLD_RESULT,
         ORPHAN_RESULT,
+        ORPHAN_STATE,
+        DRAFT,
         "changelog/0000000001.json",
         "spark/offsets/0",
     ):
@@ -46,8 +51,8 @@ def files_in(root: Path) -> set[str]:
     return {path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()}
 
 
-# The state of batch 0 is an orphan too: batch 1 has its own.
-ORPHANS = {ORPHAN_BUCKET, ORPHAN_RESULT, "state/b0000000000.json"}
+# The states of both batches stay: a start falls back to the older one.
+ORPHANS = {ORPHAN_BUCKET, ORPHAN_RESULT, ORPHAN_STATE, DRAFT}
 
 
 def test_files_that_no_manifest_names_go_and_all_others_stay(root: Path) -> None:

@@ -99,7 +99,7 @@ class Session:
         timezone = str(spark.conf.get("spark.sql.session.timeZone"))
         self._engine = Engine(local_path(checkpoint_dir), user_options(options, timezone, tuning))
         self._deliveries = Deliveries(self._engine, partial(_write_sink, spark))
-        self._pipeline = SparkPipeline(spark, self._engine.root, self._engine.batches.run)
+        self._pipeline = SparkPipeline(spark, self._engine.chain, self._engine.batches.run)
         for name, spec in self._engine.streams.declared().items():
             self._pipeline.add_stream(name, spec)
         self._declaring = threading.Lock()

@@ -131,12 +131,20 @@ class StoreError(DovetailError):
     """State on disk that cannot be used."""
 
 
-class BucketMissing(StoreError):
+class DamagedFile(StoreError):
+    """A file of the checkpoint is missing or has other bytes than were written; the text says what is lost with it."""
+
+
+class BucketMissing(DamagedFile):
     """A file that the manifest names is not there."""
 
 
-class BucketCorrupt(StoreError):
+class BucketCorrupt(DamagedFile):
     """A file that the manifest names has other bytes than were committed."""
+
+
+class BatchDiffers(StoreError):
+    """A batch that is committed comes again with other rows, or one that does not follow the last."""
 
 
 class ManifestVersionTaken(StoreError):

@@ -38,11 +38,10 @@ from dovetail.engine.planning.plans import Plans
 from dovetail.engine.state import EngineState
 from dovetail.optimizer.decisions import Decide
 from dovetail.stats.unit_costs import UnitCosts
-from dovetail.store.bucket_file import check_bucket
+from dovetail.store.chain import Chain
 from dovetail.store.commit import OnStep, no_step
 from dovetail.store.layout import open_layout
 from dovetail.store.lock import CheckpointLock
-from dovetail.store.manifest import read_latest
 
 
 class Engine:
@@ -71,8 +70,12 @@ class Engine:
         admission = Admission(options, planner.joint.units)
         self._checkpoint_lock = CheckpointLock(root)
         try:
-            self.head = Head(_state_of(root), options.planning.statistics)
-            self._plane = ControlPlane(root, options, compile_text)
+            open_layout(root, syncs=options.syncs)
+            self.chain = Chain(root, syncs=options.syncs)
+            stored = self.chain.open()
+            state = EngineState() if stored is None else EngineState.from_stored(stored)
+            self.head = Head(state, options.planning.statistics)
+            self._plane = ControlPlane(root, options, compile_text, state.change_sequence)
             self.streams = Streams(self.head, self._plane)
             self.answers = Answers(root, self.head)
             if options.elasticity.elastic:
@@ -84,7 +87,16 @@ class Engine:
         self.queries = Queries(self.head, self._plane, admission, self.plans)
         self.batches = Batches(
             Parts(
-                root, options, self.head, self._plane, self.plans, self.answers, admission, fill_policy, clock, on_step
+                self.chain,
+                options,
+                self.head,
+                self._plane,
+                self.plans,
+                self.answers,
+                admission,
+                fill_policy,
+                clock,
+                on_step,
             )
         )
 
@@ -101,13 +113,3 @@ class Engine:
 
     def close(self) -> None:
         self._checkpoint_lock.release()
-
-
-def _state_of(root: Path) -> EngineState:
-    """What the newest commit left; nothing in a new folder."""
-    open_layout(root)
-    latest = read_latest(root)
-    state = EngineState() if latest is None else EngineState.from_stored(latest[1])
-    for meta in state.buckets:
-        check_bucket(root, meta)
-    return state

@@ -8,7 +8,9 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dovetail.core.sync import sync_later
 from dovetail.runtime.batch_task import BatchTask
+from dovetail.store.checksum import ChecksumFile
 from dovetail.store.layout import result_file
 from dovetail.store.manifest import ResultFile
 
@@ -20,6 +22,7 @@ class AnswerFiles:
         self._partition = partition
         self._attempt = uuid4().hex[:12]
         self._writers: dict[str, pq.ParquetWriter] = {}
+        self._files: dict[str, ChecksumFile] = {}
         self._rows: dict[str, int] = {}
 
     def write(self, query: str, pieces: list[pa.RecordBatch]) -> None:
@@ -27,8 +30,13 @@ class AnswerFiles:
             path = self._root / self._path(query)
             path.parent.mkdir(parents=True, exist_ok=True)
             # Answers are written once and mostly read once: spend no time on dictionaries and statistics.
+            file = self._files[query] = ChecksumFile(path)
             self._writers[query] = pq.ParquetWriter(
-                path, pieces[0].schema, compression="none", use_dictionary=False, write_statistics=False
+                pa.PythonFile(file, mode="w"),
+                pieces[0].schema,
+                compression="none",
+                use_dictionary=False,
+                write_statistics=False,
             )
         self._writers[query].write_table(pa.Table.from_batches(pieces))
         self._rows[query] = self._rows.get(query, 0) + sum(piece.num_rows for piece in pieces)
@@ -36,9 +44,11 @@ class AnswerFiles:
     def close(self) -> list[ResultFile]:
         files = []
         for query, writer in self._writers.items():
-            writer.close()
-            path = self._path(query)
-            files.append(ResultFile(query, path, self._rows[query], (self._root / path).stat().st_size))
+            path, file = self._path(query), self._files[query]
+            with file:
+                writer.close()
+            sync_later(self._root / path)
+            files.append(ResultFile(query, path, self._rows[query], file.size_bytes, file.checksum))
         return files
 
     def _path(self, query: str) -> str:

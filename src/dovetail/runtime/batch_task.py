@@ -34,6 +34,7 @@ class BatchTask:
     `sampled_joins` add to the reports and to nothing else. `fill_chunks` say how far the plan's fills go on.
     `decided_before_us` are the watermarks by which the batch before decided rows of outer and anti joins.
     `closed_us` says of aggregations up to which time their windows are closed and answered.
+    `syncs`: what a task writes is on the disk before it reports.
     `samples_key_groups`: tell into which key groups some of the rows fall.
     A task stops a query that passes one of the `limits` in it alone; those for all tasks together are the driver's.
     """
@@ -56,3 +57,4 @@ class BatchTask:
     late_before_us_by_batch: tuple[tuple[int, str, int], ...] | None = None
     closed_us: tuple[tuple[str, int], ...] = ()
     samples_key_groups: bool = False
+    syncs: bool = False

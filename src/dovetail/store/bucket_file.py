@@ -30,7 +30,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dovetail.core.errors import BucketCorrupt, BucketMissing, SessionError
+from dovetail.core.sync import sync_later
 from dovetail.kernels.match.match_pairs import NULL_TIME
+from dovetail.store.checksum import ChecksumFile, FileIdentity, file_checksum
 
 U64 = npt.NDArray[np.uint64]
 U32 = npt.NDArray[np.uint32]
@@ -169,9 +171,10 @@ def write_bucket(root: Path, content: BucketContent, **described: Any) -> Bucket
     batch = pa.RecordBatch.from_arrays(arrays, names)
     path = root / described["path"]
     path.parent.mkdir(parents=True, exist_ok=True)
-    sink = _ChecksumFile(path)
+    sink = ChecksumFile(path)
     with sink, pa.ipc.new_file(pa.PythonFile(sink, mode="w"), batch.schema) as writer:
         writer.write_batch(batch)
+    sync_later(path)
     min_time_us, max_time_us = time_range(content.times)
     return BucketMeta(
         rows=content.rows,
@@ -210,19 +213,27 @@ class Bucket:
     """An open, memory-mapped bucket. Arrays are views of the map: cheap to take, gone with the bucket.
 
     A small one is read as a whole: with thousands of them, as many open files would be more than a process may have.
+    The bytes are compared with the checksum once, when it is opened.
     """
 
     def __init__(self, root: Path, meta: BucketMeta) -> None:
         self.meta = meta
-        path = root / meta.path
-        _check_size(path, meta)
+        self._path = root / meta.path
+        self._identity = _identity(self._path, meta)
         try:
-            self._file = _read(path) if meta.size_bytes <= MOST_BYTES_READ else pa.memory_map(str(path))
-            self._batch = pa.ipc.open_file(self._file).get_batch(0)
-        except (pa.ArrowInvalid, OSError) as error:
+            file = _read(self._path) if meta.size_bytes <= MOST_BYTES_READ else pa.memory_map(str(self._path))
+            is_whole = zlib.crc32(file.read_buffer()) == meta.checksum
+        except OSError as error:
             raise BucketCorrupt(f"bucket file {meta.path} cannot be read: {error}", hint=_RESTORE_HINT) from error
+        if not is_whole:
+            raise _corrupt(meta, "other bytes than were committed")
+        self._batch = pa.ipc.open_file(file).get_batch(0)
         self._times: dict[str, npt.NDArray[np.int64]] = {}
         self._places = {name: place for place, (name, _) in enumerate(meta.indexes)}
+
+    def is_untouched(self) -> bool:
+        """Whether nobody wrote to the file since it was opened: a map shows what is written to it."""
+        return _identity(self._path, self.meta) == self._identity
 
     def column(self, name: str) -> pa.Array:
         return self._batch.column(f"c:{name}")
@@ -255,61 +266,33 @@ def _read(path: Path) -> pa.BufferReader:
 def check_bucket(root: Path, meta: BucketMeta) -> None:
     """Raise unless the file is there with exactly the bytes that were committed."""
     path = root / meta.path
-    _check_size(path, meta)
-    checksum = 0
-    with path.open("rb") as file:
-        while chunk := file.read(1 << 22):
-            checksum = zlib.crc32(chunk, checksum)
-    if checksum != meta.checksum:
-        raise BucketCorrupt(f"bucket file {meta.path} has other bytes than were committed", hint=_RESTORE_HINT)
+    _identity(path, meta)
+    if file_checksum(path) != meta.checksum:
+        raise _corrupt(meta, "other bytes than were committed")
 
 
-def _check_size(path: Path, meta: BucketMeta) -> None:
+def _identity(path: Path, meta: BucketMeta) -> FileIdentity:
+    """Raise unless the file is there with as many bytes as were committed."""
     try:
-        size_bytes = path.stat().st_size
+        found = FileIdentity.of(path)
     except FileNotFoundError:
-        raise BucketMissing(f"bucket file {meta.path} is missing", hint=_RESTORE_HINT) from None
-    if size_bytes != meta.size_bytes:
-        raise BucketCorrupt(
-            f"bucket file {meta.path} has {size_bytes} bytes, {meta.size_bytes} were committed", hint=_RESTORE_HINT
-        )
+        raise BucketMissing(
+            f"bucket file {meta.path} is missing: {_lost(meta)}", where=str(path), hint=_RESTORE_HINT
+        ) from None
+    if found.size_bytes != meta.size_bytes:
+        raise _corrupt(meta, f"{found.size_bytes} bytes, {meta.size_bytes} were committed")
+    return found
+
+
+def _corrupt(meta: BucketMeta, how: str) -> BucketCorrupt:
+    return BucketCorrupt(f"bucket file {meta.path} has {how}: {_lost(meta)}", hint=_RESTORE_HINT)
+
+
+def _lost(meta: BucketMeta) -> str:
+    return f"lost are {meta.rows} rows of store {meta.store}, of batches {meta.lower_batch} to {meta.upper_batch}"
 
 
 def _padded(values: npt.NDArray[Any], length: int) -> pa.Array:
     if len(values) == length:
         return pa.array(values)
     return pa.array(np.concatenate([values, np.zeros(length - len(values), values.dtype)]))
-
-
-class _ChecksumFile:
-    """A file that sums up what passes; Arrow writes few large pieces, so Python is not in the way."""
-
-    def __init__(self, path: Path) -> None:
-        self._file = path.open("wb", buffering=0)
-        self.checksum = 0
-        self.size_bytes = 0
-        self.closed = False
-
-    def __enter__(self) -> _ChecksumFile:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self._file.close()
-        self.closed = True
-
-    def write(self, data: Any) -> int:
-        self.checksum = zlib.crc32(data, self.checksum)
-        view = memoryview(data)
-        while view:
-            view = view[self._file.write(view) :]
-        self.size_bytes += len(data)
-        return len(data)
-
-    def tell(self) -> int:
-        return self.size_bytes
-
-    def flush(self) -> None:
-        """Unbuffered: nothing to do."""
-
-    def close(self) -> None:
-        """Arrow closes what it was given; the context manager does it for real."""

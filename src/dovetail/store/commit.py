@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from dovetail.core.clock import Clock
-from dovetail.store.layout import state_file
-from dovetail.store.manifest import Arrival, Manifest, ResultFile, State, put_manifest, write_state
+from dovetail.store.chain import Chain
+from dovetail.store.manifest import Arrival, Manifest, ResultFile, SourceLog, State, write_state
 
 OnStep = Callable[[str], None]
 """Called with the name of each step as it begins or ends; tests crash there."""
@@ -24,14 +23,18 @@ def no_step(_step: str) -> None:
 
 @dataclass(frozen=True)
 class Draft:
+    """`new_buckets` are files that the batch wrote, `dead_paths` those that only older batches need."""
+
     state: State
     results: tuple[ResultFile, ...]
     dead_paths: tuple[str, ...]
+    new_buckets: tuple[str, ...] = ()
     arrival: Arrival = field(default_factory=Arrival)
+    source_log: SourceLog = field(default_factory=SourceLog)
 
-    def prepare(self, root: Path, on_step: OnStep) -> Prepared:
+    def prepare(self, chain: Chain, on_step: OnStep) -> Prepared:
         on_step("before_state")
-        path, checksum = write_state(root, self.state)
+        path, checksum = write_state(chain.root, self.state, chain.token)
         return Prepared(self, path, checksum)
 
 
@@ -41,25 +44,34 @@ class Prepared:
     state_path: str
     state_checksum: int
 
-    def commit(self, root: Path, clock: Clock, on_step: OnStep) -> Committed:
+    def commit(self, chain: Chain, clock: Clock, on_step: OnStep) -> Committed:
         on_step("before_manifest")
         draft = self.draft
         manifest = Manifest(
-            draft.state.batch, self.state_path, self.state_checksum, draft.results, clock(), draft.arrival
+            draft.state.batch,
+            self.state_path,
+            self.state_checksum,
+            draft.results,
+            clock(),
+            draft.arrival,
+            dead_paths=draft.dead_paths,
+            source_log=draft.source_log,
         )
-        put_manifest(root, manifest)
+        superfluous = chain.put(manifest, [*draft.new_buckets, *(result.path for result in draft.results)])
         on_step("after_manifest")
-        return Committed(self.draft)
+        return Committed(draft, superfluous)
 
 
 @dataclass(frozen=True)
 class Committed:
     draft: Draft
+    superfluous: tuple[str, ...]
 
-    def clean_up(self, root: Path, on_step: OnStep) -> None:
-        """Remove what only older batches needed. A crash here leaves orphans, never a loss."""
-        for path in self.draft.dead_paths:
-            (root / path).unlink(missing_ok=True)
+    def clean_up(self, chain: Chain, on_step: OnStep) -> None:
+        """Remove what only batches before the last two needed. A crash here leaves orphans, never a loss."""
+        half = len(self.superfluous) // 2
+        for path in self.superfluous[:half]:
+            (chain.root / path).unlink(missing_ok=True)
         on_step("during_cleanup")
-        previous = self.draft.state.batch - 1
-        (root / state_file(previous)).unlink(missing_ok=True)
+        for path in self.superfluous[half:]:
+            (chain.root / path).unlink(missing_ok=True)

@@ -3,49 +3,58 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from pathlib import Path
 
 from dovetail.core.errors import CheckpointVersionMismatch, SessionError
+from dovetail.core.sealed_file import FileKind, damaged, read_sealed, write_sealed
+from dovetail.core.sync import sync
 
-LAYOUT_VERSION = 7
+LAYOUT_VERSION = 8
+READABLE_VERSIONS = (7, LAYOUT_VERSION)
 BACKFILLS = "backfill"
 _VERSION_FILE = "dovetail.json"
+_LAYOUT = FileKind(
+    "layout file",
+    "which layout the checkpoint has, and nothing else",
+    f'if this version of Dovetail wrote the checkpoint, write the file anew: {{"layout":{LAYOUT_VERSION}}}',
+)
 
 
-def open_layout(root: Path) -> None:
+def open_layout(root: Path, *, syncs: bool = False) -> None:
     """Make a new checkpoint folder, or refuse one that this version cannot read."""
     version_file = root / _VERSION_FILE
     if version_file.exists():
-        _check_version(version_file)
-    elif root.exists() and any(child.name not in (".lock", "spark") for child in root.iterdir()):
+        found = read_sealed(version_file, _LAYOUT, lambda record: record["layout"])
+        if found not in READABLE_VERSIONS:
+            raise CheckpointVersionMismatch(
+                f"{root} has checkpoint layout {found}; this version of Dovetail reads {LAYOUT_VERSION}",
+                hint="run it with the Dovetail version that wrote it, or start anew with an empty checkpoint folder",
+            )
+        if found == LAYOUT_VERSION:
+            return
+    elif (root / "manifests").is_dir():
+        raise damaged(version_file, _LAYOUT, "is missing")
+    elif root.exists() and any(not _may_be_there(child.name) for child in root.iterdir()):
         raise SessionError(
             f"{root} is not empty and is no Dovetail checkpoint", hint="give a new or empty folder as checkpoint_dir"
         )
-    else:
-        root.mkdir(parents=True, exist_ok=True)
-        version_file.write_text(json.dumps({"layout": LAYOUT_VERSION}))
+    write_sealed(version_file, {"layout": LAYOUT_VERSION}, syncs=syncs)
+    if syncs:
+        sync(root.parent)
 
 
-def _check_version(version_file: Path) -> None:
-    try:
-        found = json.loads(version_file.read_text())["layout"]
-    except (ValueError, KeyError, TypeError):
-        found = "unreadable"
-    if found != LAYOUT_VERSION:
-        raise CheckpointVersionMismatch(
-            f"{version_file.parent} has checkpoint layout {found}; this version of Dovetail reads {LAYOUT_VERSION}",
-            hint="run it with the Dovetail version that wrote it, or start anew with an empty checkpoint folder",
-        )
+def _may_be_there(name: str) -> bool:
+    """In a folder that becomes a checkpoint; a power loss may have left a draft of its first file."""
+    return name in (".lock", "spark") or name.endswith(".draft")
 
 
 def spark_dir(root: Path) -> Path:
     return root / "spark"
 
 
-def state_file(batch: int) -> str:
-    return f"state/b{batch:010d}.json"
+def state_file(batch: int, token: str) -> str:
+    return f"state/b{batch:010d}-{token}.json"
 
 
 def manifest_file(batch: int) -> str:

@@ -1,32 +1,38 @@
 """What a commit makes real: a state record (everything the next batch needs) and a manifest (this batch's answers).
 
-Manifests stay for ever, one per batch, and name only that batch's result files; state records are whole and
-only the newest counts. Both are JSON with the engine's plain records inside.
+Manifests stay for ever, one per batch, and name only that batch's result files and the manifest before; state records
+are whole, and the two newest are kept. Both are JSON with the engine's plain records inside.
 """
 
 from __future__ import annotations
 
+import hashlib
+import itertools
 import json
-import os
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dovetail.core.errors import ManifestVersionTaken, StoreError
+from dovetail.core.errors import DamagedFile
+from dovetail.core.sealed_file import FileKind, damaged, read_sealed, sealed
 from dovetail.store.bucket_file import BucketMeta
 from dovetail.store.layout import manifest_file, state_file
+
+MANIFEST = FileKind("manifest", "which answers its batch has and what the next one begins with")
+STATE = FileKind("state record", "all that the next batch needs: queries, streams, what is stored")
 
 
 @dataclass(frozen=True)
 class ResultFile:
-    """One committed file of one query's answers."""
+    """One committed file of one query's answers. Without a checksum it is older than checksums."""
 
     query: str
     path: str
     rows: int
     size_bytes: int
+    checksum: int | None = None
 
 
 @dataclass(frozen=True)
@@ -61,8 +67,46 @@ class PastBatch:
 
 
 @dataclass(frozen=True)
+class SourceLog:
+    """What Spark noted of its sources up to a batch, so that its folder can be made again.
+
+    `files` are texts by path in Spark's folder, those that no earlier manifest has; of a file that repeats what stands
+    in others only the new lines. `checksums` are those of whole files, `upto` the newest number that each source's own
+    log has by then.
+    """
+
+    files: Mapping[str, str] = field(default_factory=dict)
+    checksums: Mapping[str, int] = field(default_factory=dict)
+    upto: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def is_known(self) -> bool:
+        return bool(self.files)
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """How far a batch reads its sources: by stream in the source's own words, and as Spark noted it."""
+
+    offsets: Mapping[str, str] = field(default_factory=dict)
+    source_log: SourceLog = field(default_factory=SourceLog)
+
+
+@dataclass(frozen=True)
+class Link:
+    """A manifest as the next one names it."""
+
+    batch: int
+    digest: str
+
+
+@dataclass(frozen=True)
 class Manifest:
-    """Batch `batch` happened: this is its state, these are its answers, so its rows came in."""
+    """Batch `batch` happened: this is its state, these are its answers, so its rows came in.
+
+    `writer` is the token of the session that put it. `dead_paths` are files that only older batches need. The chain
+    begins with `first_batch`. Manifests that are older than these fields do not know them.
+    """
 
     batch: int
     state_path: str
@@ -70,10 +114,34 @@ class Manifest:
     results: tuple[ResultFile, ...]
     committed_at: float
     arrival: Arrival = field(default_factory=Arrival)
+    writer: str = ""
+    previous: Link | None = None
+    first_batch: int | None = None
+    dead_paths: tuple[str, ...] = ()
+    source_log: SourceLog = field(default_factory=SourceLog)
+
+    @staticmethod
+    def from_json(record: dict[str, Any]) -> Manifest:
+        fields = dict(record)
+        fields["results"] = tuple(ResultFile(**result) for result in fields["results"])
+        fields["arrival"] = Arrival(**fields["arrival"])
+        if fields.get("previous") is not None:
+            fields["previous"] = Link(**fields["previous"])
+        fields["dead_paths"] = tuple(fields.get("dead_paths", ()))
+        fields["source_log"] = SourceLog(**fields.get("source_log", {}))
+        return Manifest(**fields)
+
+    @property
+    def text(self) -> str:
+        return sealed(asdict(self))
 
 
-def write_state(root: Path, state: State) -> tuple[str, int]:
-    """Write the state record; nothing refers to it yet, so writing it again is harmless."""
+def digest_of(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def write_state(root: Path, state: State, token: str) -> tuple[str, int]:
+    """Write the state record under a name of the writer's own; nothing refers to it yet."""
     # Every bucket of a store has hundreds of selections, mostly the same: each text is written once.
     place_by_selection: dict[str, int] = {}
     buckets = []
@@ -87,79 +155,84 @@ def write_state(root: Path, state: State) -> tuple[str, int]:
         "engine": state.engine,
     }
     text = json.dumps(record, separators=(",", ":"))
-    path = state_file(state.batch)
-    _replace(root / path, text)
+    path = state_file(state.batch, token)
+    (root / path).parent.mkdir(parents=True, exist_ok=True)
+    (root / path).write_text(text)
     return path, zlib.crc32(text.encode())
 
 
-def put_manifest(root: Path, manifest: Manifest) -> None:
-    """The commit itself: appears whole or not at all, and never replaces another."""
-    target = root / manifest_file(manifest.batch)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    draft = target.with_suffix(f".{os.getpid()}.draft")
-    draft.write_text(json.dumps(asdict(manifest), separators=(",", ":")))
+def read_state(root: Path, manifest: Manifest) -> State:
+    """The state that a manifest names. Raises DamagedFile unless it has the bytes that were committed."""
+    path = root / manifest.state_path
     try:
-        os.link(draft, target)
-    except FileExistsError:
-        raise ManifestVersionTaken(
-            f"batch {manifest.batch} was committed by somebody else",
-            where=str(target),
-            hint="one session per checkpoint: stop the other one",
-        ) from None
-    finally:
-        draft.unlink()
-
-
-def read_manifests(root: Path) -> Iterator[Manifest]:
-    """All manifests, oldest first."""
-    for path in sorted((root / "manifests").glob("b*.json")):
-        yield _read_manifest(path)
-
-
-def read_manifest(root: Path, batch: int) -> Manifest:
-    return _read_manifest(root / manifest_file(batch))
-
-
-def read_latest(root: Path) -> tuple[Manifest, State] | None:
-    """The newest committed batch, or None in a new checkpoint."""
-    paths = sorted((root / "manifests").glob("b*.json"))
-    if not paths:
-        return None
-    manifest = _read_manifest(paths[-1])
-    text = _read(root / manifest.state_path)
+        text = path.read_text()
+    except FileNotFoundError:
+        raise damaged(path, STATE, "is missing") from None
+    except (OSError, UnicodeDecodeError):
+        raise damaged(path, STATE, "cannot be read") from None
     if zlib.crc32(text.encode()) != manifest.state_checksum:
-        raise StoreError(f"state record {manifest.state_path} has other bytes than were committed")
+        raise damaged(path, STATE, "has other bytes than were committed" if text else "is empty")
     record = json.loads(text)
     texts = record["selections"]
     buckets = tuple(
         BucketMeta.from_json(bucket | {"selections": [texts[place] for place in bucket["selections"]]})
         for bucket in record["buckets"]
     )
-    return manifest, State(record["batch"], buckets, record["engine"])
+    return State(record["batch"], buckets, record["engine"])
 
 
-def _read_manifest(path: Path) -> Manifest:
-    text = _read(path)
-    try:
-        record = json.loads(text)
-        record["results"] = tuple(ResultFile(**result) for result in record["results"])
-        record["arrival"] = Arrival(**record["arrival"])
-        return Manifest(**record)
-    except (ValueError, KeyError, TypeError):
-        raise StoreError(
-            f"manifest {path.name} cannot be read", where=str(path), hint="restore the file from a backup"
-        ) from None
+def manifest_batches(root: Path) -> list[int]:
+    """Which batches have a manifest, the oldest first."""
+    return sorted(int(path.name[1:11]) for path in (root / "manifests").glob("b*.json"))
 
 
-def _read(path: Path) -> str:
-    try:
-        return path.read_text()
-    except FileNotFoundError:
-        raise StoreError(f"{path.name} is missing from the checkpoint", where=str(path)) from None
+def read_manifest(root: Path, batch: int) -> Manifest:
+    return read_sealed(root / manifest_file(batch), MANIFEST, Manifest.from_json)
 
 
-def _replace(target: Path, text: str) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    draft = target.with_suffix(".draft")
-    draft.write_text(text)
-    draft.replace(target)
+def read_manifests(root: Path) -> Iterator[Manifest]:
+    """All manifests, oldest first. Raises DamagedFile where one is missing or is not the one that the next names."""
+    before: Link | None = None
+    for batch in manifest_batches(root):
+        manifest = read_manifest(root, batch)
+        check_link(root, before, manifest)
+        before = Link(batch, digest_of((root / manifest_file(batch)).read_text()))
+        yield manifest
+
+
+def check_link(root: Path, before: Link | None, manifest: Manifest) -> None:
+    """`before` is the manifest that is there before this one, if there is any."""
+    named = manifest.previous
+    if named is None or manifest.batch == manifest.first_batch:
+        return
+    if before is None or before.batch != named.batch:
+        raise damaged(root / manifest_file(named.batch), MANIFEST, f"is missing, batch {manifest.batch} names it")
+    if before.digest != named.digest:
+        raise damaged(
+            root / manifest_file(named.batch), MANIFEST, f"is not the one that batch {manifest.batch} follows"
+        )
+
+
+def check_names(root: Path, batches: list[int], newest: Manifest) -> None:
+    """Without reading all of them: whether every manifest of the chain is there."""
+    first = newest.first_batch
+    if first is not None and batches[0] > first:
+        raise damaged(root / manifest_file(first), MANIFEST, "is missing, the chain begins with it")
+    for earlier, later in itertools.pairwise(batches):
+        # Where an old manifest does not name the one before, nobody knows; a backfill's own may skip numbers.
+        named = None if later == earlier + 1 else read_manifest(root, later).previous
+        if named is not None and named.batch != earlier:
+            raise damaged(root / manifest_file(named.batch), MANIFEST, f"is missing, batch {later} names it")
+
+
+def check_new(root: Path) -> None:
+    """Raise where there is no manifest, but what only follows from one."""
+    later = [path for path in (root / "state").glob("b*.json") if int(path.name[1:11]) > 0]
+    traces = [*later, *(root / "spark" / "commits").glob("[0-9]*")]
+    if traces:
+        raise DamagedFile(
+            f"there is no manifest, but {traces[0].relative_to(root)}: lost is which batches were committed, and with"
+            " it all queries and answers",
+            where=str(root / "manifests"),
+            hint=MANIFEST.remedy,
+        )

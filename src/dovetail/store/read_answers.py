@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from dovetail.core.errors import StoreError
 from dovetail.kernels.arrow_types import arrow_type
@@ -15,6 +14,7 @@ from dovetail.query.answer_columns import answer_columns
 from dovetail.query.join_query import JoinQuery, OutputColumn
 from dovetail.query.output_names import unique_names
 from dovetail.store.manifest import ResultFile
+from dovetail.store.result_files import open_result
 
 
 def answer_schema(output: Sequence[OutputColumn], timezone: str) -> pa.Schema:
@@ -24,7 +24,7 @@ def answer_schema(output: Sequence[OutputColumn], timezone: str) -> pa.Schema:
 
 
 def read_answers(root: Path, schema: pa.Schema, files: Iterable[ResultFile]) -> pa.Table:
-    tables = (pq.read_table(root / file.path) for file in files)
+    tables = (open_result(root, file).read() for file in files)
     return pa.concat_tables([schema.empty_table(), *(table.cast(schema) for table in tables)])
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISREG
 
 from dovetail.core.clock import Clock, system_clock
+from dovetail.core.errors import DamagedFile
 from dovetail.store.layout import BACKFILLS
-from dovetail.store.manifest import read_latest, read_manifests
+from dovetail.store.manifest import manifest_batches, read_manifest, read_manifests, read_state
 
 DEFAULT_RETENTION_S = 3600.0
+_DRAFTS = ("manifests/*.draft", "changelog/*.draft", "delivered/*.draft")
+"""What a crash may leave where every other file stays."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +38,8 @@ def vacuum(
         folders += [f"{place}/{folder}" for folder in ("buckets", "results", "state")]
     removable: list[str] = []
     size_bytes = 0
-    for folder in folders:
-        for path in sorted((root / folder).rglob("*")):
+    for pattern in (*(f"{folder}/**/*" for folder in folders), *_DRAFTS):
+        for path in sorted(root.glob(pattern)):
             relative = path.relative_to(root).as_posix()
             if relative in named:
                 continue
@@ -56,9 +60,10 @@ def _named_paths(root: Path) -> set[str]:
     named: set[str] = set()
     for manifest in read_manifests(root):
         named.update(result.path for result in manifest.results)
-    latest = read_latest(root)
-    if latest is not None:
-        manifest, state = latest
+    newest = [read_manifest(root, batch) for batch in manifest_batches(root)[-2:]]
+    for manifest in newest:
         named.add(manifest.state_path)
-        named.update(bucket.path for bucket in state.buckets)
+        # Of the batch before a commit may remove it meanwhile; a version before this one kept only the newest.
+        with nullcontext() if manifest is newest[-1] else suppress(DamagedFile):
+            named.update(bucket.path for bucket in read_state(root, manifest).buckets)
     return named

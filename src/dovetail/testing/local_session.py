@@ -82,7 +82,7 @@ class LocalSession:
         self._faults = faults or Faults()
         self._history = history or LocalHistory()
         self._rows_per_chunk = rows_per_chunk
-        given = {"partitions": 2, "key_groups": 8, "plan_in_background": False, **options}
+        given = {"partitions": 2, "key_groups": 8, "plan_in_background": False, "durability": "process", **options}
         self.engine = Engine(
             Path(checkpoint_dir),
             make_options(**given),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.core.errors import QueryError
+from dovetail.core.errors import DamagedFile, ManifestVersionTaken, QueryError
 from dovetail.engine.control import changelog
 from dovetail.engine.control.changelog import Action, Change, Changelog
 
@@ -82,7 +82,39 @@ def test_old_entries_are_forgotten_and_numbers_go_on(tmp_path: Path, monkeypatch
     log.forget(4)
     assert [change.sequence for change in log.after(0)] == [3, 4, 5, 6]
     assert log.requested(create("q1", request="r1")) is None
-    again = Changelog(tmp_path)
+    again = Changelog(tmp_path, applied=4)
     assert [change.sequence for change in again.after(0)] == [3, 4, 5, 6]
     again.forget(6)
     assert again.append(create("q7")).sequence == 7
+
+
+@pytest.mark.parametrize("sequence", [2, 3, 4])
+def test_an_entry_that_no_batch_applied_is_missed_by_name(tmp_path: Path, sequence: int) -> None:
+    log = Changelog(tmp_path)
+    for number in range(1, 5):
+        log.append(create(f"q{number}"))
+    (tmp_path / "changelog" / f"{sequence:010d}.json").unlink()
+    with pytest.raises(DamagedFile, match=rf"changelog entry {sequence:010d}\.json is missing: lost is one accepted"):
+        Changelog(tmp_path, applied=1)
+    assert [change.sequence for change in Changelog(tmp_path, applied=4).after(sequence)] == list(
+        range(sequence + 1, 5)
+    )
+    assert Changelog(tmp_path, applied=4).append(create("q5")).sequence == 5
+
+
+@pytest.mark.parametrize("text", ["", "{", "{}", '{"sequence":1,"action":"create"}\n00000000\n'])
+def test_a_damaged_entry_is_named_with_what_is_lost_and_what_to_do(tmp_path: Path, text: str) -> None:
+    Changelog(tmp_path).append(create("q"))
+    (tmp_path / "changelog" / "0000000001.json").write_text(text)
+    with pytest.raises(DamagedFile, match=r"changelog entry 0000000001\.json .*: lost is one accepted") as caught:
+        Changelog(tmp_path)
+    assert caught.value.hint
+
+
+def test_a_second_session_that_got_past_the_lock_overwrites_no_change(tmp_path: Path) -> None:
+    first, second = Changelog(tmp_path), Changelog(tmp_path)
+    made = first.append(create("mine"))
+    with pytest.raises(ManifestVersionTaken, match="change 1"):
+        second.append(create("other"))
+    assert Changelog(tmp_path).after(0) == (made,)
+    assert not list((tmp_path / "changelog").glob("*.draft"))

@@ -22,7 +22,7 @@ from dovetail.engine.state import NO_BATCH
 from dovetail.plan.shipping import Copies
 from dovetail.query.stream import Stream
 from dovetail.store.commit import OnStep
-from dovetail.store.layout import backfill_dir, state_file
+from dovetail.store.layout import backfill_dir
 from dovetail.store.manifest import Arrival, PastBatch, read_manifest, read_manifests
 
 
@@ -88,14 +88,12 @@ class HistoryRun:
         return self._engine.queries.create(live.query.sql, live.name, {"keep_intermediates": False}).id
 
     def _run(self, past: tuple[PastBatch, ...]) -> None:
-        before, last = self.committed_batch, past[-1].batch
+        last = past[-1].batch
         bounds = _bounds(past)
         self._engine.batches.run(
             last, lambda task: self._history.run(replace(task, late_before_us_by_batch=bounds), past)
         )
         self._check_alive()
-        # The engine removes the state of the batch before, which is not always the one that was committed before.
-        (self._engine.root / state_file(before)).unlink(missing_ok=True)
         self.committed.append((last, read_manifest(self._engine.root, last).results))
 
     def _check_alive(self) -> None:
@@ -120,6 +118,7 @@ def _modest(options: EngineOptions) -> EngineOptions:
     return EngineOptions(
         partitioning=replace(options.partitioning, partitions=1, exchange=REFERENCES, placement=EVEN),
         limits=Limits.none(),
+        storage=options.storage,
         tuning=replace(
             options.tuning, small_batch_rows=1 << 62, plan_in_background=False, copies=Copies.PARTITION.value
         ),

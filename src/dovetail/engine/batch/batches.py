@@ -15,12 +15,12 @@ crash after it:         the batch was; brought again, it is not run again
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from dovetail.engine.batch.aftermath import Aftermath
 from dovetail.engine.batch.begin_batch import begin_batch
+from dovetail.engine.batch.check_follows import check_follows
 from dovetail.engine.batch.commit_batch import commit_batch
 from dovetail.engine.batch.idle_streams import IdleWatch
 from dovetail.engine.batch.parts import Parts
@@ -29,6 +29,7 @@ from dovetail.engine.batch.settle_batch import settle_batch
 from dovetail.engine.batch.tell_batch import tell_batch
 from dovetail.engine.progress.print_progress import print_progress
 from dovetail.plan.sampled_join import SampledJoin
+from dovetail.store.manifest import Arrived
 
 TELLING_PATIENCE_S = 10.0
 """How long whoever asks for progress waits for a batch that is committed and not told yet, which takes moments."""
@@ -52,13 +53,15 @@ class Batches:
         self._sampled_joins: tuple[SampledJoin, ...] = ()
         self._began: tuple[int, float] | None = None
 
-    def run(self, batch: int, run: Run, offsets: Mapping[str, str] | None = None) -> bool:
-        """One batch, exactly once: False if it was committed before. `offsets`: by stream, how far it is read then."""
+    def run(self, batch: int, run: Run, arrived: Arrived | None = None) -> bool:
+        """One batch, exactly once: False if it was committed before. `arrived`: how far streams are read then."""
+        arrived = arrived or Arrived()
+        check_follows(arrived, batch, self._parts.chain)
         if batch <= self._parts.head.batch:
             return False
         self._began = batch, self.now
         try:
-            begun = begin_batch(batch, offsets or {}, self._sampled_joins, self._parts)
+            begun = begin_batch(batch, arrived, self._sampled_joins, self._parts)
             ran = run_tasks(begun, run, self._parts.on_step)
             settled = settle_batch(ran, self._idle_watch, self._parts)
             committed = commit_batch(settled, self._parts)

@@ -14,35 +14,36 @@ from dovetail.optimizer.planned import Planned
 from dovetail.plan.sampled_join import SampledJoin
 from dovetail.query.stream import Stream
 from dovetail.runtime.batch_task import BatchTask
+from dovetail.store.manifest import Arrived
 
 
 @dataclass(frozen=True)
 class Begun:
     """`before` is the state that the last batch left, with this batch's number, epoch, queries and fills.
 
-    `offsets` say by stream how far it is read when the batch is done; `began_at` is the clock's, `plan_s` took it.
+    `arrived` says how far streams are read when the batch is done; `began_at` is the clock's, `plan_s` took it.
     """
 
     before: EngineState
     planned: Planned
     streams: Mapping[str, Stream]
     task: BatchTask
-    offsets: Mapping[str, str]
+    arrived: Arrived
     began_at: float
     plan_s: float
 
 
-def begin_batch(batch: int, offsets: Mapping[str, str], sampled_joins: tuple[SampledJoin, ...], parts: Parts) -> Begun:
+def begin_batch(batch: int, arrived: Arrived, sampled_joins: tuple[SampledJoin, ...], parts: Parts) -> Begun:
     """`sampled_joins` are estimated besides those that planning needs."""
     began_at, began_s = parts.clock(), time.perf_counter()
     plan = parts.plans.for_batch(batch)
     statistics = parts.head.statistics
     task = make_task(
-        parts.root,
+        parts.chain.root,
         parts.options,
         plan,
         (*choose_samples(plan.planned.queries, statistics), *sampled_joins),
         parts.fill_policy.budget_rows(statistics, plan.streams),
         parts.head.figures,
     )
-    return Begun(plan.before, plan.planned, plan.streams, task, offsets, began_at, time.perf_counter() - began_s)
+    return Begun(plan.before, plan.planned, plan.streams, task, arrived, began_at, time.perf_counter() - began_s)

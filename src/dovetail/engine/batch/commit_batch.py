@@ -23,7 +23,7 @@ class Committed:
 def commit_batch(settled: Settled, parts: Parts) -> Committed:
     began_s = time.perf_counter()
     ran, state, draft = settled.ran, settled.done.after, settled.draft
-    files = draft.prepare(parts.root, parts.on_step).commit(parts.root, parts.clock, parts.on_step)
+    files = draft.prepare(parts.chain, parts.on_step).commit(parts.chain, parts.clock, parts.on_step)
     with parts.head.lock:
         parts.head.move(state)
         parts.answers.add(state.batch, draft.results)

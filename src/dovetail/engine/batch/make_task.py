@@ -49,6 +49,7 @@ def make_task(
         limits=batch_limits(before.registry.running, planned.decisions.intermediates, options.limits, plan.groups),
         closed_us=tuple(before.closed_us_by_group.items()),
         samples_key_groups=options.places_by_samples,
+        syncs=options.syncs,
     )
 
 

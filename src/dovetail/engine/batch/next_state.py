@@ -63,7 +63,9 @@ def next_state(
     with report.timed(STATISTICS):
         seen = observe_batch(FinishedBatch(before, state, plan, streams, counted, tuple(written)))
         state = replace(state, observed=before.observed.folded(seen))
-    return state, Draft(state.to_stored(), results, (*(meta.path for meta in dead), *_void_paths(report, failed)))
+    new_buckets = tuple(meta.path for meta in (*written, *(merge.merged for merge in report.merges)))
+    void = (*(meta.path for meta in dead), *_void_paths(report, failed))
+    return state, Draft(state.to_stored(), results, void, new_buckets)
 
 
 def _moved_in_time(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from dovetail.core.clock import Clock
 from dovetail.engine.admission.admission import Admission
@@ -13,6 +12,7 @@ from dovetail.engine.head import Head
 from dovetail.engine.options import EngineOptions
 from dovetail.engine.planning.fill_intermediates import FillPolicy
 from dovetail.engine.planning.plans import Plans
+from dovetail.store.chain import Chain
 from dovetail.store.commit import OnStep
 
 
@@ -20,7 +20,7 @@ from dovetail.store.commit import OnStep
 class Parts:
     """`on_step` hears of every step of a batch: tests crash there."""
 
-    root: Path
+    chain: Chain
     options: EngineOptions
     head: Head
     plane: ControlPlane

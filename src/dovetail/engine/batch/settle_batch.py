@@ -46,8 +46,8 @@ def settle_batch(ran: Ran, idle_watch: IdleWatch, parts: Parts) -> Settled:
         idle,
         HeldTo(begun.task.limits, _storage_limit(begun.planned, begun.streams, parts)),
     )
-    arrival = Arrival(before.max_time_us_by_stream, dict(begun.task.late_before_us), begun.offsets)
-    draft = replace(draft, results=(*draft.results, *adopted), arrival=arrival)
+    arrival = Arrival(before.max_time_us_by_stream, dict(begun.task.late_before_us), begun.arrived.offsets)
+    draft = replace(draft, results=(*draft.results, *adopted), arrival=arrival, source_log=begun.arrived.source_log)
     done = FinishedBatch(before, state, begun.planned.plan, begun.streams, report, ran.written)
     return Settled(ran, done, draft, idle, time.perf_counter() - began_s)
 

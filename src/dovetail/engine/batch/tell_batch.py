@@ -39,7 +39,7 @@ def tell_batch(committed: Committed, aftermath: Aftermath, parts: Parts) -> Told
     aftermath.attempt(batch, "forgetting what is old", lambda: _forget(committed, parts), None)
     aftermath.attempt(batch, "following its backfills", lambda: _follow_backfills(committed, parts), None)
     parts.head.announce(figures)
-    aftermath.attempt(batch, "removing dead files", lambda: committed.files.clean_up(parts.root, parts.on_step), None)
+    aftermath.attempt(batch, "removing dead files", lambda: committed.files.clean_up(parts.chain, parts.on_step), None)
     news = CommitNews(batch, figures, committed.settled.draft.results)
     for listener in parts.answers.listeners:
         aftermath.attempt(batch, "a listener", partial(listener, news), None)

@@ -7,7 +7,6 @@ more. A client that repeats a request under its id finds the entry that the firs
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -15,10 +14,22 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from dovetail.core.errors import RequestReused
+from dovetail.core.errors import ManifestVersionTaken, RequestReused
+from dovetail.core.sealed_file import FileKind, damaged, new_token, put, read_sealed, sealed, write_draft
+from dovetail.core.sync import sync, sync_all
 
 REQUESTS_REMEMBERED = 10_000
 """How many applied entries are kept, so that a late retry still finds what became of its request."""
+
+_LAST = "last"
+_ENTRY = FileKind(
+    "changelog entry",
+    "one accepted change: a query created, changed or dropped, or a stream declared",
+    "restore the file from a backup, or remove it and «last» beside it and make the change again",
+)
+_LAST_KIND = FileKind(
+    "changelog file", "the number of the last accepted change", "remove the file, and see that no change is missing"
+)
 
 
 class Action(Enum):
@@ -64,27 +75,64 @@ class Change:
 class Changelog:
     """Appends under a lock; readers see whole entries only."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, applied: int = 0, syncs: bool = False) -> None:
+        """`applied` is the last entry that is part of the committed state: those after it must be there."""
         self._folder = root / "changelog"
         self._folder.mkdir(parents=True, exist_ok=True)
+        self._syncs = syncs
+        self._token = new_token()
+        if syncs:
+            sync(root)
         self._lock = threading.Lock()
-        self._entries = [Change.from_json(json.loads(path.read_text())) for path in sorted(self._folder.glob("*.json"))]
+        paths = sorted(self._folder.glob("*.json"))
+        self._entries = [read_sealed(path, _ENTRY, Change.from_json) for path in paths]
+        self._check_whole(applied)
         self._by_request = {entry.request: entry for entry in self._entries if entry.request}
+
+    def _check_whole(self, applied: int) -> None:
+        """Entries that nobody applied yet are known nowhere else."""
+        last = max(applied, self._last_accepted())
+        known = {entry.sequence for entry in self._entries}
+        for sequence in range(applied + 1, last + 1):
+            if sequence not in known:
+                raise damaged(self._path(sequence), _ENTRY, "is missing")
+        self._accepted = max((last, *known))
+
+    def _last_accepted(self) -> int:
+        """So that a missing last entry is missed; an older version did not write it down."""
+        path = self._folder / _LAST
+        return read_sealed(path, _LAST_KIND, lambda record: int(record["sequence"])) if path.exists() else 0
 
     def append(self, change: Change) -> Change:
         """Make `change` durable under the next number; a create gets its query's id with it."""
         with self._lock:
-            sequence = self._entries[-1].sequence + 1 if self._entries else 1
+            sequence = self._accepted + 1
             query = f"{change.name}#{sequence}" if change.action is Action.CREATE else change.query
             numbered = replace(change, sequence=sequence, query=query)
-            path = self._path(sequence)
-            draft = path.with_suffix(".draft")
-            draft.write_text(json.dumps(numbered.to_json()))
-            draft.replace(path)
+            self._put(numbered)
+            self._accepted = sequence
             self._entries.append(numbered)
             if numbered.request:
                 self._by_request[numbered.request] = numbered
             return numbered
+
+    def _put(self, change: Change) -> None:
+        """On the disk, file and name, before anybody hears of it."""
+        path, last = self._path(change.sequence), self._folder / _LAST
+        draft = write_draft(path, sealed(change.to_json()), self._token)
+        draft_of_last = write_draft(last, sealed({"sequence": change.sequence}), self._token)
+        if self._syncs:
+            sync_all([draft, draft_of_last])
+        if not put(draft, path):
+            draft_of_last.unlink()
+            raise ManifestVersionTaken(
+                f"change {change.sequence} of this checkpoint was made by somebody else",
+                where=str(path),
+                hint="one session per checkpoint: stop the other one",
+            )
+        draft_of_last.replace(last)
+        if self._syncs:
+            sync(self._folder)
 
     def requested(self, change: Change) -> Change | None:
         """The entry that the same request made before; an id that stands for another request is an error."""

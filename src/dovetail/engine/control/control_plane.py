@@ -49,8 +49,9 @@ class ControlPlane:
     `adoption` says which queries can be backfilled.
     """
 
-    def __init__(self, root: Path, options: EngineOptions, compile_text: CompileText | None) -> None:
-        self._changelog = Changelog(root)
+    def __init__(self, root: Path, options: EngineOptions, compile_text: CompileText | None, applied: int = 0) -> None:
+        """`applied` is how many changes the committed state has."""
+        self._changelog = Changelog(root, applied=applied, syncs=options.syncs)
         self._options = options
         self.adoption: Adoption = NoHistory()
         self.streams: Mapping[str, Stream] = {}

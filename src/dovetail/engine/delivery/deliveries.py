@@ -35,7 +35,7 @@ class Deliveries:
         self._engine = engine
         self._write = write
         self._backoff = backoff
-        self._marks = DeliveryMarks(engine.root)
+        self._marks = DeliveryMarks(engine.root, syncs=engine.options.syncs)
         self._lock = threading.Lock()
         self._by_query: dict[str, Delivery] = {}
         self._functions: dict[str, list[Delivery]] = {}
@@ -45,7 +45,9 @@ class Deliveries:
         """Go on from the marks, before another batch commits. Starting again changes nothing."""
         if self._end_listening is not None:
             return
-        marks = self._marks.read()
+        # A batch that was set aside runs again, and what it finds is delivered again.
+        newest = self._engine.head.batch
+        marks = {query_id: min(batch, newest) for query_id, batch in self._marks.read().items()}
         with self._lock:
             for query_id, mark in marks.items():
                 self._by_query[query_id] = self._to_sink(query_id, mark)

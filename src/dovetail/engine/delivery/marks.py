@@ -2,38 +2,34 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-from dovetail.core.errors import StoreError
+from dovetail.core.sealed_file import FileKind, read_sealed, write_sealed
 from dovetail.store.layout import delivered_file
+
+_MARK = FileKind(
+    "delivery mark",
+    "up to which batch a query's answers were delivered to its sink",
+    'write it anew: {"query": ID, "batch": LAST}; a lower number delivers more batches again',
+)
 
 
 class DeliveryMarks:
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, syncs: bool = False) -> None:
         self._root = root
+        self._syncs = syncs
 
     def read(self) -> dict[str, int]:
         """By query id, the batch up to which all answers are delivered."""
         marks = {}
         for path in sorted((self._root / delivered_file("")).parent.glob("*.json")):
-            try:
-                record = json.loads(path.read_text())
-                marks[str(record["query"])] = int(record["batch"])
-            except (ValueError, KeyError, TypeError):
-                raise StoreError(
-                    f"delivery mark {path.name} cannot be read",
-                    where=str(path),
-                    hint='write it anew: {"query": ID, "batch": LAST}; a lower number delivers more batches again',
-                ) from None
+            query, batch = read_sealed(path, _MARK, lambda record: (str(record["query"]), int(record["batch"])))
+            marks[query] = batch
         return marks
 
     def write(self, query_id: str, batch: int) -> None:
         path = self._root / delivered_file(query_id)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_suffix(".draft")
-        draft.write_text(json.dumps({"query": query_id, "batch": batch}))
-        draft.replace(path)
+        write_sealed(path, {"query": query_id, "batch": batch}, syncs=self._syncs)
 
     def remove(self, query_id: str) -> None:
         (self._root / delivered_file(query_id)).unlink(missing_ok=True)

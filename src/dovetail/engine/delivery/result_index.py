@@ -28,8 +28,10 @@ class ResultIndex:
 
     def of(self, query: str) -> list[ResultFile]:
         if self._newest_batch is None:
+            # All or none: whoever asks again after an error must not get what was read before it.
+            manifests = list(read_manifests(self._root))
             self._newest_batch = NO_BATCH
-            for manifest in read_manifests(self._root):
+            for manifest in manifests:
                 self._add(manifest.batch, manifest.results)
         return list(self._files.get(query, []))
 

@@ -14,6 +14,7 @@ from dovetail.engine.options.limits import Limits
 from dovetail.engine.options.option import options_of
 from dovetail.engine.options.partitioning import REFERENCES, ROWS, SHARED, Partitioning
 from dovetail.engine.options.planning import Planning
+from dovetail.engine.options.storage import Storage
 from dovetail.engine.options.tuning import EngineTuning
 from dovetail.engine.planning.scale_units import ScalingSettings
 from dovetail.plan.routing import HASH, RANDOM, Routing
@@ -24,6 +25,7 @@ RECORDS: Mapping[str, type[Any]] = {
     "planning": Planning,
     "elasticity": Elasticity,
     "limits": Limits,
+    "storage": Storage,
 }
 """The records that users set, option by option."""
 
@@ -36,6 +38,7 @@ class EngineOptions:
     planning: Planning = field(default_factory=Planning)
     elasticity: Elasticity = field(default_factory=Elasticity)
     limits: Limits = field(default_factory=Limits)
+    storage: Storage = field(default_factory=Storage)
     tuning: EngineTuning = field(default_factory=EngineTuning)
     timezone: str = "UTC"
 
@@ -49,6 +52,11 @@ class EngineOptions:
                 hint=f"use exchange={ROWS!r}, or leave copies out: references are not copied",
             )
         _ = self.scaling
+
+    @property
+    def syncs(self) -> bool:
+        """Whether files are written through to the disk before somebody relies on them."""
+        return self.storage.syncs
 
     @property
     def shipping(self) -> Shipping | None:

@@ -28,3 +28,4 @@ class SessionOptions(TypedDict, total=False):
     max_query_bytes: int | None
     max_query_cost_ms: float | None
     idle_timeout: str | None
+    durability: str

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from functools import partial
 
 import pyarrow as pa
 
+from dovetail.core.sync import synced_files
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.hop_operator import run_hop
 from dovetail.runtime.message import Message
@@ -35,11 +37,12 @@ def run_local(
 ) -> list[Message]:
     """Each stream's rows are dealt to `splits` source tasks in contiguous parts, and come to them in chunks."""
     messages: list[Message] = []
-    for split in range(splits):
-        rows = _rows_of_split(tables, split, splits, rows_per_chunk)
-        messages += run_task(lambda split=split, rows=rows: run_source(task, split, rows))  # type: ignore[misc]
-    after_source()
-    return run_stages(task, messages, run_task)
+    with synced_files() if task.syncs else nullcontext():
+        for split in range(splits):
+            rows = _rows_of_split(tables, split, splits, rows_per_chunk)
+            messages += run_task(lambda split=split, rows=rows: run_source(task, split, rows))  # type: ignore[misc]
+        after_source()
+        return run_stages(task, messages, run_task)
 
 
 def run_stages(task: BatchTask, messages: list[Message], run_task: RunTask = run_once) -> list[Message]:

@@ -150,11 +150,12 @@ _mapped_buckets: dict[str, MappedBucket] = {}
 
 
 def map_bucket(root: Path, meta: BucketMeta) -> MappedBucket:
-    """The mapped bucket, opened once per worker process."""
+    """The mapped bucket, opened once per worker process, and again if somebody wrote to its file."""
     name = f"{root}/{meta.path}"
-    if name not in _mapped_buckets:
-        _mapped_buckets[name] = MappedBucket(root, meta)
-    return _mapped_buckets[name]
+    found = _mapped_buckets.get(name)
+    if found is None or not found.file.is_untouched():
+        found = _mapped_buckets[name] = MappedBucket(root, meta)
+    return found
 
 
 def forget_buckets(root: Path, live_paths: set[str]) -> None:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from pyspark import Broadcast
@@ -36,10 +35,13 @@ from dovetail.runtime.spark.run_spark import run_spark
 from dovetail.runtime.spark.source_offsets import read_offsets
 from dovetail.runtime.spark.streaming_run import StreamingRun
 from dovetail.runtime.spark.worker_errors import own_error
+from dovetail.store.chain import Chain
 from dovetail.store.layout import spark_dir
+from dovetail.store.manifest import Arrived
+from dovetail.store.source_log import mend_spark_dir, read_source_log
 
-RunBatch = Callable[[int, Callable[[BatchTask], list[Message]], Mapping[str, str]], bool]
-"""The engine's side of a batch: it calls back with the task to run. With it come the offsets of the streams."""
+RunBatch = Callable[[int, Callable[[BatchTask], list[Message]], Arrived], bool]
+"""The engine's side of a batch: it calls back with the task to run. With it comes how far sources are read."""
 
 ReadColumns = Mapping[str, set[str]]
 """Column names by stream."""
@@ -69,9 +71,9 @@ class _WorkerPlan:
 class SparkPipeline:
     """Holds the streams' DataFrames and the running streaming query."""
 
-    def __init__(self, spark: SparkSession, root: Path, run_batch: RunBatch) -> None:
+    def __init__(self, spark: SparkSession, chain: Chain, run_batch: RunBatch) -> None:
         self._spark = spark
-        self._root = root
+        self._chain = chain
         self._run_engine_batch = run_batch
         self._sources: dict[str, DataFrame | StreamSpec] = {}
         self._frames: dict[str, DataFrame] = {}
@@ -194,6 +196,7 @@ class SparkPipeline:
 
     def _start(self, columns: ReadColumns) -> None:
         is_named = all(isinstance(source, StreamSpec) for source in self._sources.values())
+        mend_spark_dir(self._chain)
         with _plain_file_manager(self._spark), named_sources(self._spark, is_on=is_named):
             # Sorted by name: sources without a name are known to Spark's checkpoint by their position.
             frames = self._frames = {
@@ -205,7 +208,7 @@ class SparkPipeline:
             self._worker_plan = None
             made = StreamingRun(self._gate)
             writer = union_streams(frames, self._read).writeStream.foreachBatch(partial(self._run_batch, made))
-            writer = writer.option("checkpointLocation", str(spark_dir(self._root)))
+            writer = writer.option("checkpointLocation", str(spark_dir(self._chain.root)))
             made.begin(_with_trigger(writer, self._trigger).queryName("dovetail").start)
             self._run = made
 
@@ -230,12 +233,17 @@ class SparkPipeline:
                 for key, value in crossing_settings(self._read.type_by_slot.values()).items():
                     batch_df.sparkSession.conf.set(key, value)
                 batch_df.sparkSession.conf.set("spark.sql.adaptive.enabled", "false")
-                self._run_engine_batch(batch, run, read_offsets(self._root, batch, list(self._frames)))
+                self._run_engine_batch(batch, run, self._arrived(batch))
         except Exception as error:
             if streaming.is_over():
                 raise BatchStopped from None
             streaming.failure = own_error(error)
             raise
+
+    def _arrived(self, batch: int) -> Arrived:
+        root = self._chain.root
+        offsets = read_offsets(root, batch, list(self._frames))
+        return Arrived(offsets, read_source_log(root, batch, self._chain.source_log_before(batch)))
 
     def _shared_with_workers(self, task: BatchTask) -> _WorkerPlan:
         """What only changes with the plan, made and sent once for it."""

@@ -13,6 +13,7 @@ from dovetail.query.join_query import JoinQuery, OutputColumn
 from dovetail.query.output_names import unique_names
 from dovetail.query.types import SqlType
 from dovetail.store.manifest import ResultFile
+from dovetail.store.result_files import check_results
 
 _TYPES: dict[str, T.DataType] = {
     "boolean": T.BooleanType(),
@@ -34,6 +35,7 @@ _TYPES: dict[str, T.DataType] = {
 def read_results(spark: SparkSession, root: Path, query: JoinQuery, files: list[ResultFile]) -> DataFrame:
     """The answer as of these files; of an updating query without the rows that were taken back."""
     schema = results_schema(answer_columns(query))
+    check_results(root, files)
     if files:
         frame = spark.read.schema(schema).parquet(*(str(root / file.path) for file in files))
     else:

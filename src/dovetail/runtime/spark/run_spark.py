@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ from pyspark import Broadcast, TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 
+from dovetail.core.sync import synced_files
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.hop_operator import run_hop
@@ -71,7 +73,8 @@ def _whole_function(slim: dict[str, Any], shared: Broadcast[Any], packing: Packi
     def whole(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task = _with_plan(slim, shared)
         rows = (part for batch in batches for part in packing.unpacked(batch))
-        yield from _to_batches(run_stages(task, list(run_source(task, _partition_id(), rows))))
+        with synced_files() if task.syncs else nullcontext():
+            yield from _to_batches(run_stages(task, list(run_source(task, _partition_id(), rows))))
         _settling.after_task(task.plan)
 
     return whole
@@ -81,7 +84,8 @@ def _source_function(slim: dict[str, Any], shared: Broadcast[Any], packing: Pack
     def source(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task = _with_plan(slim, shared)
         rows = (part for batch in batches for part in packing.unpacked(batch))
-        yield from _to_batches(run_source(task, _partition_id(), rows))
+        with synced_files() if task.syncs else nullcontext():
+            yield from _to_batches(run_source(task, _partition_id(), rows))
         _settling.after_task(task.plan)
 
     return source
@@ -90,7 +94,8 @@ def _source_function(slim: dict[str, Any], shared: Broadcast[Any], packing: Pack
 def _store_function(slim: dict[str, Any], shared: Broadcast[Any]) -> MapArrow:
     def keep(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task = _with_plan(slim, shared)
-        yield from _to_batches(run_store(task, _partition_id(), _from_batches(batches)))
+        with synced_files() if task.syncs else nullcontext():
+            yield from _to_batches(run_store(task, _partition_id(), _from_batches(batches)))
         _settling.after_task(task.plan)
 
     return keep
@@ -99,7 +104,8 @@ def _store_function(slim: dict[str, Any], shared: Broadcast[Any]) -> MapArrow:
 def _hop_function(slim: dict[str, Any], shared: Broadcast[Any], hop: int) -> MapArrow:
     def probe(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task = _with_plan(slim, shared)
-        yield from _to_batches(run_hop(task, _partition_id(), hop, _from_batches(batches)))
+        with synced_files() if task.syncs else nullcontext():
+            yield from _to_batches(run_hop(task, _partition_id(), hop, _from_batches(batches)))
         _settling.after_task(task.plan)
 
     return probe

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from dovetail.core.errors import QueryError, SinkError
 from dovetail.runtime.result_batch import ResultBatch
 from dovetail.runtime.spark.read_results import results_schema
+from dovetail.store.result_files import check_results
 
 KAFKA = "kafka"
 HEADERS = ("dovetail-query", "dovetail-batch", "dovetail-sequence")
@@ -58,6 +59,7 @@ def write_sink(spark: SparkSession, sink_format: str, options: Mapping[str, str]
 
 def _rows(spark: SparkSession, batch: ResultBatch) -> tuple[DataFrame, Column]:
     """The batch's rows, and of each its place in the order of files and rows."""
+    check_results(batch.root, batch.files)
     paths = [str(batch.root / file.path) for file in batch.files]
     before: list[Column] = []
     rows_before = 0

@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from dovetail.engine.engine import Engine
 from dovetail.query.answer_columns import answer_columns
@@ -22,6 +21,7 @@ from dovetail.service.access.refusals import BadRequest
 from dovetail.store.layout import result_batch
 from dovetail.store.manifest import ResultFile
 from dovetail.store.read_answers import answer_schema, current_answers
+from dovetail.store.result_files import open_result
 
 _CURSOR = re.compile(r"(\d{1,18}):(\d{1,18})\Z", re.ASCII)
 _ROWS_READ_AT_ONCE = 8_192
@@ -152,7 +152,7 @@ class AnswerReader:
             if skip >= file.rows:
                 skip -= file.rows
                 continue
-            with pq.ParquetFile(self._engine.root / file.path) as parquet:
+            with open_result(self._engine.root, file) as parquet:
                 for piece in parquet.iter_batches(_ROWS_READ_AT_ONCE):
                     wanted = piece.slice(skip, limit)
                     skip = max(skip - piece.num_rows, 0)

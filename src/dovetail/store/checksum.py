@@ -1,0 +1,66 @@
+"""Checksums of data files: summed up while they are written, compared when they are first read in a process."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_PIECE_BYTES = 1 << 22
+
+
+@dataclass(frozen=True)
+class FileIdentity:
+    """What changes when somebody writes to a file or puts another in its place."""
+
+    inode: int
+    size_bytes: int
+    written_ns: int
+
+    @staticmethod
+    def of(path: Path) -> FileIdentity:
+        found = path.stat()
+        return FileIdentity(found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+def file_checksum(path: Path) -> int:
+    checksum = 0
+    with path.open("rb") as file:
+        while piece := file.read(_PIECE_BYTES):
+            checksum = zlib.crc32(piece, checksum)
+    return checksum
+
+
+class ChecksumFile:
+    """A file that sums up what passes; Arrow writes few large pieces, so Python is not in the way."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("wb", buffering=0)
+        self.checksum = 0
+        self.size_bytes = 0
+        self.closed = False
+
+    def __enter__(self) -> ChecksumFile:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._file.close()
+        self.closed = True
+
+    def write(self, data: Any) -> int:
+        self.checksum = zlib.crc32(data, self.checksum)
+        view = memoryview(data)
+        while view:
+            view = view[self._file.write(view) :]
+        self.size_bytes += len(data)
+        return len(data)
+
+    def tell(self) -> int:
+        return self.size_bytes
+
+    def flush(self) -> None:
+        """Unbuffered: nothing to do."""
+
+    def close(self) -> None:
+        """Arrow closes what it was given; the context manager does it for real."""

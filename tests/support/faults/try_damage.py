@@ -1,0 +1,185 @@
+"""Sessions in one process whose checkpoints are damaged, or lose power: each ends in an error or in exact answers."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dovetail.core.errors import DovetailError, StoreError
+from dovetail.store.result_files import forget_checked
+from dovetail.testing.local_session import LocalSession
+from tests.support.faults.damage import Damage, damages
+from tests.support.faults.power_loss import Moment, SyncRecorder, Unsynced
+from tests.support.old_checkpoint import LATER, QUERIES, open_session, push
+
+BATCHES = 5
+DAMAGED_AT = 3
+RECORDED_BATCHES = 3
+GOES_ON_EVERY = 5
+NAMES = ["pairs", "running", "padded", "dropped", "later"]
+PENDING = "pending"
+
+Answers = dict[str, list[Any]]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """`is_silent`: no error, and other answers than there should be."""
+
+    damage: Damage
+    error: str | None
+    is_silent: bool
+    is_told_well: bool = True
+
+
+def exact_answers(folder: Path) -> Answers:
+    session = open_session(folder)
+    _run_to_damage(session)
+    for batch in range(DAMAGED_AT, BATCHES):
+        push(session, batch)
+    found = _answers(session)
+    session.close()
+    return found
+
+
+def try_stopped(folder: Path, expected: Answers, of_each_kind: int = 2) -> Iterator[Outcome]:
+    """Every kind of file damaged in every way while no session runs."""
+    whole = folder / "whole"
+    session = open_session(whole)
+    _run_to_damage(session)
+    session.close()
+    for number, damage in enumerate(damages(whole, of_each_kind)):
+        root = folder / str(number)
+        shutil.copytree(whole, root)
+        damage.inflict(root)
+        yield _outcome(damage, lambda root=root: _go_on(root), expected)
+        shutil.rmtree(root)
+
+
+def try_running(folder: Path, expected: Answers, of_each_kind: int = 2) -> Iterator[Outcome]:
+    """Every kind of file damaged in every way between two batches of a session that goes on, and is opened again."""
+    number = 0
+    while True:
+        root = folder / str(number)
+        session = open_session(root)
+        _run_to_damage(session)
+        found = list(damages(root, of_each_kind))
+        if number >= len(found):
+            session.close()
+            return
+        # The paths of two runs differ in random parts, their order does not.
+        damage = found[number]
+        damage.inflict(root)
+        yield _outcome(damage, lambda root=root, session=session: _run_on(session, root), expected)
+        session.close()
+        shutil.rmtree(root)
+        number += 1
+
+
+def record_power_losses(root: Path) -> list[Moment]:
+    """A session that syncs: at every sync, and whenever a user is told something, the power may go."""
+    with SyncRecorder(root, lambda path: path.startswith(".lock")) as recorder:
+        session = open_session(root, durability="power")
+        session.create_query(QUERIES["pairs"], "pairs")
+        recorder.acknowledge("pairs")
+        for batch in range(RECORDED_BATCHES):
+            if batch == RECORDED_BATCHES - 1:
+                session.create_query(LATER["later"], "later")
+                recorder.acknowledge("later")
+            push(session, batch)
+            recorder.acknowledge(f"batch {batch}")
+        session.close()
+    return recorder.moments
+
+
+def lost_after(moment: Moment, folder: Path, unsynced: Unsynced, expected: list[Any]) -> list[str]:
+    """What was acknowledged and is not there when the checkpoint is opened again; raises where it does not open.
+
+    Every few moments the session goes on to the end, and its answers must be those of one that never stopped.
+    """
+    moment.restore(folder, unsynced)
+    forget_checked()
+    session = open_session(folder)
+    try:
+        queries = {record.name for record in session.engine.queries.records()}
+        batches = {f"batch {batch}" for batch in range(session.engine.head.batch + 1)}
+        lost = [what for what in moment.acknowledged if what not in queries | batches]
+        if "pairs" in queries:
+            found = _rows(session, "pairs")
+            if moment.number % GOES_ON_EVERY == 0:
+                for batch in range(session.engine.head.batch + 1, RECORDED_BATCHES):
+                    push(session, batch)
+                lost += [] if _rows(session, "pairs") == expected else ["answers"]
+            lost += [] if set(found) <= set(expected) else ["answers so far"]
+        return lost
+    finally:
+        session.close()
+
+
+def exact_after_power_losses(folder: Path) -> list[Any]:
+    session = open_session(folder)
+    session.create_query(QUERIES["pairs"], "pairs")
+    for batch in range(RECORDED_BATCHES):
+        push(session, batch)
+    found = _rows(session, "pairs")
+    session.close()
+    return found
+
+
+def _outcome(damage: Damage, run: Any, expected: Answers) -> Outcome:
+    # A new process has compared nothing yet.
+    forget_checked()
+    try:
+        found = run()
+    except StoreError as error:
+        return Outcome(damage, str(error), is_silent=False, is_told_well=bool(error.hint) and ":" in error.what)
+    except DovetailError as error:
+        return Outcome(damage, str(error), is_silent=False, is_told_well=bool(error.hint))
+    # A batch that was set aside runs again, and what was accepted after it takes effect with it: so there may be more.
+    is_late = bool(Counter(expected[PENDING]) - Counter(found[PENDING]))
+    return Outcome(damage, None, is_silent=is_late or any(found[name] != expected[name] for name in NAMES))
+
+
+def _go_on(root: Path) -> Answers:
+    session = open_session(root)
+    try:
+        # What is not committed comes again, as from a source that was read no further.
+        for batch in range(session.engine.head.batch + 1, BATCHES):
+            push(session, batch)
+        return _answers(session)
+    finally:
+        session.close()
+
+
+def _run_on(session: LocalSession, root: Path) -> Answers:
+    for batch in range(DAMAGED_AT, BATCHES):
+        push(session, batch)
+    session.close()
+    forget_checked()
+    return _go_on(root)
+
+
+def _run_to_damage(session: LocalSession) -> None:
+    """Then the next batch is still to come, and one query is accepted that no batch knows yet."""
+    for name in NAMES:
+        if name in QUERIES:
+            session.create_query(QUERIES[name], name)
+    for batch in range(DAMAGED_AT):
+        if batch == DAMAGED_AT // 2:
+            session.create_query(LATER["later"], "later")
+            session.drop_query("dropped")
+        push(session, batch)
+    session.create_query(LATER[PENDING], PENDING)
+
+
+def _answers(session: LocalSession) -> Answers:
+    return {name: _rows(session, name) for name in [*NAMES, PENDING]}
+
+
+def _rows(session: LocalSession, name: str) -> list[Any]:
+    table = session.results(name)
+    return sorted(zip(*(column.to_pylist() for column in table.columns), strict=True), key=repr)
