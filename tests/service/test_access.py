@@ -81,13 +81,70 @@ def test_a_query_whose_sink_would_stay_is_replaced_by_admins_only(world, client,
     assert client.get("/v1/queries/q").json()["options"]["sink"]["format"] == "parquet"
 
 
-def test_secrets_of_a_sink_are_not_shown(world, client, join):
-    options = {"sink": "kafka", "sink.topic": "t", "sink.kafka.sasl.jaas.config": "pass=hunter2"}
+def test_values_of_a_sink_are_not_shown_unless_they_are_known_to_be_harmless(world, client, join):
+    options = {"sink": "kafka", "sink.topic": "t", "sink.kafka.unheard.of": "hunter2"}
     assert client.post("/v1/queries", json={"sql": join, "name": "q", "options": options}).status_code == 202
     for answer in (client.get("/v1/queries"), client.get("/v1/queries/q"), client.get("/v1/queries/q/explain")):
         assert "hunter2" not in answer.text
     assert client.get("/v1/queries/q").json()["options"]["sink"]["options"]["topic"] == "t"
-    assert world.session.engine.queries.named("q").options.sink.options["kafka.sasl.jaas.config"] == "pass=hunter2"
+    sink = world.session.engine.queries.named("q").options.sink
+    assert (sink.options["kafka.unheard.of"], "hunter2" in repr(sink)) == ("hunter2", False)
+
+
+SECRETS = {
+    "url": "jdbc:postgresql://db/shop?user=u&password=hunter2",
+    "pwd": "hunter2",
+    "apikey": "hunter2",
+    "passphrase": "hunter2",
+    "private_key": "hunter2",
+    "sas": "hunter2",
+    "kafka.ssl.keystore.key": "hunter2",
+    "header.Authorization": "Bearer hunter2",
+    "path": "s3a://key:hunter2@bucket/folder",
+}
+
+
+@pytest.mark.parametrize("key", SECRETS)
+def test_a_secret_in_clear_is_refused_and_stands_nowhere(world, client, join, caplog, key):
+    caplog.set_level(logging.DEBUG)
+    sink = {"sink": "jdbc", f"sink.{key}": SECRETS[key]}
+    assert client.post("/v1/queries", json={"sql": join, "name": "plain", "options": {}}).status_code == 202
+    answers = [
+        client.post("/v1/queries", json={"sql": join, "name": "q", "options": sink}),
+        client.patch("/v1/queries/plain", json={"options": sink}),
+        client.post("/v1/streams", json={"name": "s", "format": "rate", "options": {key: SECRETS[key]}}),
+    ]
+    for answer in answers:
+        assert (answer.status_code, answer.json()["error"]["type"]) == (422, "SecretError"), answer.text
+        assert "secret://env/NAME" in answer.json()["error"]["hint"]
+        assert "hunter2" not in answer.text
+    assert "hunter2" not in caplog.text
+    for path in world.folder.rglob("*"):
+        assert not path.is_file() or b"hunter2" not in path.read_bytes(), path
+
+
+def test_a_reference_is_kept_and_shown_as_it_is_and_needs_an_admin(world, client, join):
+    options = {"sink": "kafka", "sink.topic": "t", "sink.kafka.sasl.jaas.config": "secret://env/JAAS"}
+    body = {"sql": join, "name": "q", "options": options}
+    assert client.post("/v1/queries", json=body).status_code == 202
+    shown = client.get("/v1/queries/q").json()["options"]["sink"]["options"]
+    assert shown == {"topic": "t", "kafka.sasl.jaas.config": "secret://env/JAAS"}
+    writer = world.client(Role.WRITE, open_sinks=("kafka",))
+    refused = writer.post("/v1/queries", json={**body, "name": "r"})
+    assert (refused.status_code, refused.json()["error"]["type"]) == (403, "RoleTooLow")
+    malformed = {"sink": "kafka", "sink.topic": "secret://vault/x"}
+    answer = client.post("/v1/queries", json={"sql": join, "name": "r", "options": malformed})
+    assert (answer.status_code, answer.json()["error"]["type"]) == (422, "SecretError")
+
+
+def test_files_of_a_checkpoint_and_a_service_are_their_owners_alone(world, client, join):
+    assert client.post("/v1/queries", json={"sql": join, "name": "q"}).status_code == 202
+    world.push(a=[(1, 2, 0)], b=[(1, 3, 1)])
+    found = [path for folder in ("checkpoint", "service") for path in (world.folder / folder).rglob("*")]
+    kinds = {path.relative_to(world.folder).parts[:2] for path in found}
+    assert {("checkpoint", "buckets"), ("checkpoint", "results"), ("checkpoint", "changelog")} <= kinds
+    for path in [*found, world.folder / "checkpoint", world.folder / "service"]:
+        assert path.stat().st_mode & 0o777 == (0o700 if path.is_dir() else 0o600), path
 
 
 def test_whoami(world):

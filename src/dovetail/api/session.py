@@ -38,6 +38,7 @@ from dovetail.engine.progress.figures import BatchFigures
 from dovetail.engine.progress.print_progress import print_progress
 from dovetail.frontend.parse.statement import CreateStream
 from dovetail.query.durations import DurationError, parse_duration
+from dovetail.query.hide_secrets import check_no_secrets
 from dovetail.query.stream import Stream
 from dovetail.query.stream_spec import StreamSpec, stream_spec
 from dovetail.runtime.result_batch import ResultBatch
@@ -155,6 +156,7 @@ class Session:
         """
         with self._declaring:
             if not self._engine.streams.is_declared(spec, request=request):
+                check_no_secrets(f"stream {spec.name!r}", spec.options)
                 check_source(self._spark, spec)
                 self._pipeline.declare_stream(spec, lambda: self._engine.streams.declare(spec, request=request))
 

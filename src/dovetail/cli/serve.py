@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -37,6 +38,8 @@ def serve(
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     for library in ("uvicorn", "py4j"):
         logging.getLogger(library).setLevel(logging.WARNING)
+    # Spark writes into the checkpoint, too, and leaves permissions to the process.
+    os.umask(0o077)
     stop = StopSignal()
     stop.listen()
     spark = open_spark(loaded.spark)

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.store.layout import result_file
 from dovetail.store.manifest import ResultFile
+from dovetail.store.private_files import make_private, private_folder
 
 
 class AnswerFiles:
@@ -25,10 +26,10 @@ class AnswerFiles:
     def write(self, query: str, pieces: list[pa.RecordBatch]) -> None:
         if query not in self._writers:
             path = self._root / self._path(query)
-            path.parent.mkdir(parents=True, exist_ok=True)
+            private_folder(path.parent)
             # Answers are written once and mostly read once: spend no time on dictionaries and statistics.
             self._writers[query] = pq.ParquetWriter(
-                path, pieces[0].schema, compression="none", use_dictionary=False, write_statistics=False
+                make_private(path), pieces[0].schema, compression="none", use_dictionary=False, write_statistics=False
             )
         self._writers[query].write_table(pa.Table.from_batches(pieces))
         self._rows[query] = self._rows.get(query, 0) + sum(piece.num_rows for piece in pieces)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dovetail.core.errors import UnknownQuery
+from dovetail.core.secret_reference import is_reference
 from dovetail.engine.control.changelog import Action
 from dovetail.engine.control.query_options import SINK
 from dovetail.engine.control.registry import QueryRecord, QueryState
@@ -91,6 +92,11 @@ class QueryDesk:
         self._rate.take(caller.name)
         options = options or {}
         self._check_results_limit(caller, options)
+        if not caller.role.includes(Role.ADMIN) and any(is_reference(str(value)) for value in options.values()):
+            raise RoleTooLow(
+                "a reference is resolved with the service's own rights, so it needs the role admin",
+                hint="ask an admin to create the query",
+            )
         names_sink = any(key == SINK or key.startswith(f"{SINK}.") for key in options)
         if names_sink and options.get(SINK) not in self._options.open_sinks and not caller.role.includes(Role.ADMIN):
             raise RoleTooLow(

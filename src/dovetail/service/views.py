@@ -15,7 +15,6 @@ from dovetail.plan.live_query import LiveQuery
 from dovetail.plan.needs import growing_streams
 from dovetail.query.answer_columns import answer_columns
 from dovetail.query.growing_groups import growing_groups
-from dovetail.query.hide_secrets import hide_secrets
 from dovetail.query.join_query import JoinQuery, OutputColumn
 from dovetail.query.output_names import unique_names
 from dovetail.query.stream import Stream
@@ -74,7 +73,7 @@ def _shown(options: QueryOptions) -> dict[str, Any]:
     """Whoever may read may not use the sink's passwords."""
     record = options.to_json()
     if options.sink is not None:
-        record["sink"] = {"format": options.sink.format, "options": hide_secrets(options.sink.options)}
+        record["sink"] = {"format": options.sink.format, "options": options.sink.shown_options}
     return record
 
 

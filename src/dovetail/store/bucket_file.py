@@ -31,6 +31,7 @@ import pyarrow.compute as pc
 
 from dovetail.core.errors import BucketCorrupt, BucketMissing, SessionError
 from dovetail.kernels.match.match_pairs import NULL_TIME
+from dovetail.store.private_files import open_private_bytes, private_folder
 
 U64 = npt.NDArray[np.uint64]
 U32 = npt.NDArray[np.uint32]
@@ -168,7 +169,7 @@ def write_bucket(root: Path, content: BucketContent, **described: Any) -> Bucket
             names.append(f"o:{place}")
     batch = pa.RecordBatch.from_arrays(arrays, names)
     path = root / described["path"]
-    path.parent.mkdir(parents=True, exist_ok=True)
+    private_folder(path.parent)
     sink = _ChecksumFile(path)
     with sink, pa.ipc.new_file(pa.PythonFile(sink, mode="w"), batch.schema) as writer:
         writer.write_batch(batch)
@@ -285,7 +286,7 @@ class _ChecksumFile:
     """A file that sums up what passes; Arrow writes few large pieces, so Python is not in the way."""
 
     def __init__(self, path: Path) -> None:
-        self._file = path.open("wb", buffering=0)
+        self._file = open_private_bytes(path, buffering=0)
         self.checksum = 0
         self.size_bytes = 0
         self.closed = False

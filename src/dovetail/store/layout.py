@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 from dovetail.core.errors import CheckpointVersionMismatch, SessionError
+from dovetail.store.private_files import close_folder, write_private
 
 LAYOUT_VERSION = 7
 BACKFILLS = "backfill"
@@ -24,8 +25,8 @@ def open_layout(root: Path) -> None:
             f"{root} is not empty and is no Dovetail checkpoint", hint="give a new or empty folder as checkpoint_dir"
         )
     else:
-        root.mkdir(parents=True, exist_ok=True)
-        version_file.write_text(json.dumps({"layout": LAYOUT_VERSION}))
+        close_folder(root)
+        write_private(version_file, json.dumps({"layout": LAYOUT_VERSION}))
 
 
 def _check_version(version_file: Path) -> None:

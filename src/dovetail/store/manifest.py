@@ -17,6 +17,7 @@ from typing import Any
 from dovetail.core.errors import ManifestVersionTaken, StoreError
 from dovetail.store.bucket_file import BucketMeta
 from dovetail.store.layout import manifest_file, state_file
+from dovetail.store.private_files import private_folder, write_private
 
 
 @dataclass(frozen=True)
@@ -95,9 +96,9 @@ def write_state(root: Path, state: State) -> tuple[str, int]:
 def put_manifest(root: Path, manifest: Manifest) -> None:
     """The commit itself: appears whole or not at all, and never replaces another."""
     target = root / manifest_file(manifest.batch)
-    target.parent.mkdir(parents=True, exist_ok=True)
+    private_folder(target.parent)
     draft = target.with_suffix(f".{os.getpid()}.draft")
-    draft.write_text(json.dumps(asdict(manifest), separators=(",", ":")))
+    write_private(draft, json.dumps(asdict(manifest), separators=(",", ":")))
     try:
         os.link(draft, target)
     except FileExistsError:
@@ -159,7 +160,7 @@ def _read(path: Path) -> str:
 
 
 def _replace(target: Path, text: str) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
+    private_folder(target.parent)
     draft = target.with_suffix(".draft")
-    draft.write_text(text)
+    write_private(draft, text)
     draft.replace(target)

@@ -89,9 +89,9 @@ def test_a_name_that_differs_only_in_case_is_refused(root: Path) -> None:
 
 def test_what_differs_is_said_without_secrets(root: Path) -> None:
     session = LocalSession(root)
-    session.engine.streams.declare(files("a", **{"my.password": "old"}))
+    session.engine.streams.declare(files("a", **{"my.own": "old"}))
     with pytest.raises(StreamError, match="declared already") as caught:
-        session.engine.streams.declare(files("a", **{"my.password": "new"}))
+        session.engine.streams.declare(files("a", **{"my.own": "new"}))
     assert "old" not in str(caught.value).replace("/data/a", "")
     session.close()
 

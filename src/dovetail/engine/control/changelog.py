@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.core.errors import RequestReused
+from dovetail.store.private_files import private_folder, write_private
 
 REQUESTS_REMEMBERED = 10_000
 """How many applied entries are kept, so that a late retry still finds what became of its request."""
@@ -65,8 +66,7 @@ class Changelog:
     """Appends under a lock; readers see whole entries only."""
 
     def __init__(self, root: Path) -> None:
-        self._folder = root / "changelog"
-        self._folder.mkdir(parents=True, exist_ok=True)
+        self._folder = private_folder(root / "changelog")
         self._lock = threading.Lock()
         self._entries = [Change.from_json(json.loads(path.read_text())) for path in sorted(self._folder.glob("*.json"))]
         self._by_request = {entry.request: entry for entry in self._entries if entry.request}
@@ -79,7 +79,7 @@ class Changelog:
             numbered = replace(change, sequence=sequence, query=query)
             path = self._path(sequence)
             draft = path.with_suffix(".draft")
-            draft.write_text(json.dumps(numbered.to_json()))
+            write_private(draft, json.dumps(numbered.to_json()))
             draft.replace(path)
             self._entries.append(numbered)
             if numbered.request:

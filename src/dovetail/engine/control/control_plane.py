@@ -28,6 +28,7 @@ from dovetail.frontend.compile_sql import compile_sql
 from dovetail.plan.live_query import LiveQuery
 from dovetail.plan.needs import growing_streams
 from dovetail.query.growing_groups import growing_groups
+from dovetail.query.hide_secrets import check_no_secrets
 from dovetail.query.join_query import JoinQuery
 from dovetail.query.stream import Stream
 from dovetail.query.stream_spec import StreamSpec
@@ -93,6 +94,7 @@ class ControlPlane:
                 f"query {name!r} exists already with another {what}",
                 hint="replace it (CREATE OR REPLACE, replace=True), drop it first, or choose another name",
             )
+        _check_sink(name, options, None if known is None else known.options)
         compiled = self.compile(sql)
         live = LiveQuery(name, name, compiled, may_materialize=options.keep_intermediates)
         if options.backfill:
@@ -136,6 +138,7 @@ class ControlPlane:
         if self._changelog.requested(change) is None and record.options != options:
             if record.state is QueryState.DROPPED:
                 raise QueryDropped(f"query {record.name!r} is dropped", hint="create it anew with these options")
+            _check_sink(record.name, options, record.options)
             if options.backfill and not record.options.backfill:
                 if record.backfill is not None and not record.backfill.is_running:
                     raise QueryError(
@@ -161,6 +164,7 @@ class ControlPlane:
 
     def declare(self, state: EngineState, spec: StreamSpec, *, request: str) -> None:
         if not self.is_declared(state, spec, request=request):
+            check_no_secrets(f"stream {spec.name!r}", spec.options)
             self._changelog.append(_declaration(spec, request))
 
     def _check_backfill(self, state: EngineState, name: str, query: JoinQuery) -> None:
@@ -285,6 +289,12 @@ class ControlPlane:
 def watermarks_of_new(query: JoinQuery, state: EngineState, streams: Mapping[str, Stream]) -> dict[str, int]:
     """What is below these is gone for a new query; one that decides rows begins where the last batch left off."""
     return dict(state.decided_us_by_stream) if query.lone_aliases else state.watermark_us_by_stream(streams)
+
+
+def _check_sink(name: str, options: QueryOptions, before: QueryOptions | None) -> None:
+    """A new sink must not bring secrets in clear; one of an older checkpoint stays as it is."""
+    if options.sink is not None and (before is None or options.sink != before.sink):
+        check_no_secrets(f"the sink of query {name!r}", options.sink.options)
 
 
 def _declaration(spec: StreamSpec, request: str) -> Change:

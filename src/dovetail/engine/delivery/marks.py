@@ -7,6 +7,7 @@ from pathlib import Path
 
 from dovetail.core.errors import StoreError
 from dovetail.store.layout import delivered_file
+from dovetail.store.private_files import private_folder, write_private
 
 
 class DeliveryMarks:
@@ -30,9 +31,9 @@ class DeliveryMarks:
 
     def write(self, query_id: str, batch: int) -> None:
         path = self._root / delivered_file(query_id)
-        path.parent.mkdir(parents=True, exist_ok=True)
+        private_folder(path.parent)
         draft = path.with_suffix(".draft")
-        draft.write_text(json.dumps({"query": query_id, "batch": batch}))
+        write_private(draft, json.dumps({"query": query_id, "batch": batch}))
         draft.replace(path)
 
     def remove(self, query_id: str) -> None:

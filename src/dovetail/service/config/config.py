@@ -14,7 +14,9 @@ from dovetail.engine.control.registry import check_name
 from dovetail.engine.options.engine_options import MOVED, USER_OPTIONS, user_options
 from dovetail.frontend.compile_sql import compile_sql
 from dovetail.query.durations import parse_duration
-from dovetail.query.stream_spec import FILE_FORMATS, OWN_KEYS, VALUE_FORMAT, StreamSpec, stream_spec
+from dovetail.query.formats import FILE_FORMATS
+from dovetail.query.hide_secrets import check_no_secrets
+from dovetail.query.stream_spec import OWN_KEYS, VALUE_FORMAT, StreamSpec, stream_spec
 from dovetail.query.types import SqlType, parse_column_type
 from dovetail.service.config.options import DEFAULT_PORT, Limits, ServiceOptions, is_loopback
 from dovetail.service.config.yaml_section import Problems, Section, read_section
@@ -176,6 +178,8 @@ def _stream(name: str, section: Section, folder: Path) -> StreamSpec | None:
     path = given.get("path")
     if path is not None and given.get("format", "").lower() in FILE_FORMATS and ":/" not in path:
         given["path"] = str(folder / path)
+    if options is not None:
+        options.made(lambda: check_no_secrets(f"stream {name!r}", {key: given[key] for key in options.names()}))
     return None if columns is None else section.made(lambda: stream_spec(name, columns, given))
 
 
@@ -210,7 +214,7 @@ def _query(name: str, section: Section, streams: tuple[StreamSpec, ...]) -> Quer
     if given is not None:
         scalars = {key: given.scalar(key) for key in given.names()}
         options = {key: scalar.value for key, scalar in scalars.items() if scalar is not None}
-        given.made(lambda: query_options(options))
+        given.made(lambda: _check_options(name, options))
     section.end()
     if sql is None:
         return None
@@ -221,6 +225,12 @@ def _query(name: str, section: Section, streams: tuple[StreamSpec, ...]) -> Quer
     except DovetailError as error:
         section.note_error(error, "sql")
     return QueryConfig(name, sql, options)
+
+
+def _check_options(name: str, given: Mapping[str, Any]) -> None:
+    sink = query_options(given).sink
+    if sink is not None:
+        check_no_secrets(f"the sink of query {name!r}", sink.options)
 
 
 def _listen(whole: Section, auth: Auth) -> Listen:
