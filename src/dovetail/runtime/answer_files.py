@@ -8,10 +8,10 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dovetail.core.private_files import make_private, private_folder
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.store.layout import result_file
 from dovetail.store.manifest import ResultFile
-from dovetail.store.private_files import make_private, private_folder
 
 
 class AnswerFiles:

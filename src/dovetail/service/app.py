@@ -12,15 +12,16 @@ from dovetail import __version__
 from dovetail.service.access.gate import Gate
 from dovetail.service.access.http_errors import JsonAnswer, add_error_handlers
 from dovetail.service.config.options import ServiceOptions
+from dovetail.service.desired_state import DesiredState
 from dovetail.service.routes import answers, queries, statements, streams, system
 from dovetail.service.served_session import ServedSession
 from dovetail.service.service import Service
 from dovetail.service.watch_requests import WatchRequests
 
 
-def make_app(session: ServedSession, options: ServiceOptions) -> FastAPI:
+def make_app(session: ServedSession, options: ServiceOptions, desired: DesiredState | None = None) -> FastAPI:
     """`app.state.service` is the service; the session must be started by the caller, and is not stopped here."""
-    service = Service(session, options)
+    service = Service(session, options, desired)
     app = FastAPI(
         title="Dovetail",
         summary="Many continuous join queries over the same streams.",

@@ -18,6 +18,7 @@ from dovetail.service.access.rate_limit import RateLimit
 from dovetail.service.access.refusals import RoleTooLow, TooLarge, TooMany
 from dovetail.service.access.tokens import Caller, Role
 from dovetail.service.config.options import ServiceOptions
+from dovetail.service.desired_state import DesiredState
 from dovetail.service.served_session import ServedSession
 
 RESULTS_LIMIT = "max_results_per_batch"
@@ -37,10 +38,11 @@ class QueryDraft:
 class QueryDesk:
     """Blocking: to be called from worker threads. `key` is what the client sent as its id of the request."""
 
-    def __init__(self, session: ServedSession, owners: Owners, options: ServiceOptions) -> None:
+    def __init__(self, session: ServedSession, owners: Owners, options: ServiceOptions, desired: DesiredState) -> None:
         self._session = session
         self._engine = session.engine
         self._owners = owners
+        self._desired = desired
         self._options = options
         self._rate = RateLimit(options.limits.changes_per_s, options.limits.changes_burst)
 
@@ -58,6 +60,7 @@ class QueryDesk:
                 draft.sql, name, replace=draft.may_replace, request=request_of(caller, key), **options
             )
             claim.is_kept = known is None or known.id != handle.id
+            self._desired.forget(name)
         return self._engine.queries.record(handle.id)
 
     def set_options(self, caller: Caller, name: str, given: Mapping[str, Any], key: str) -> QueryRecord:

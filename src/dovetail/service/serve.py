@@ -15,6 +15,7 @@ from dovetail.service.access.first_token import ensure_first_token
 from dovetail.service.access.tokens import TokenFile
 from dovetail.service.app import make_app
 from dovetail.service.config.config import ServiceConfig
+from dovetail.service.desired_state import DesiredState
 from dovetail.service.server import Server
 
 Say = Callable[[str], None]
@@ -41,14 +42,12 @@ class StopSignal:
         self._made.set()
 
 
-def open_session(spark: SparkSession, config: ServiceConfig) -> Session:
-    """With the streams and queries of the file; what the checkpoint knows besides is there already."""
+def open_session(spark: SparkSession, config: ServiceConfig, desired: DesiredState, say: Say) -> Session:
+    """With the streams and queries as the file has them; what the checkpoint knows besides is there already."""
     session = Session(spark, config.checkpoint_dir, trigger=config.trigger, **config.session)
     try:
-        for spec in config.streams:
-            session.declare_stream(spec)
-        for query in config.queries:
-            session.create_query(query.sql, query.name, **query.options)
+        for change in desired.apply(session):
+            say(str(change))
     except BaseException:
         session.stop()
         raise
@@ -58,12 +57,13 @@ def open_session(spark: SparkSession, config: ServiceConfig) -> Session:
 def serve(spark: SparkSession, config: ServiceConfig, say: Say, stop: StopSignal) -> None:
     """Until `stop`, or until a session that drains its sources has done so; a failed session stays to be looked at."""
     options = config.service_options
-    session = open_session(spark, config)
+    desired = DesiredState(config)
+    session = open_session(spark, config, desired, say)
     try:
         token = None
         if options.auth:
             token = ensure_first_token(TokenFile(options.tokens_file), config.auth.token_file, os.environ)
-        server = Server(make_app(session, options), options)
+        server = Server(make_app(session, options, desired), options)
         session.start()
         with server:
             _say_where(say, server.url, token, config)

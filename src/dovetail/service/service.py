@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from starlette.concurrency import run_in_threadpool
 
-from dovetail.engine.control.registry import QueryRecord
+from dovetail.engine.control.registry import QueryRecord, QueryState
 from dovetail.engine.engine import Engine
 from dovetail.service.access.audit import AuditLog
 from dovetail.service.access.owners import Owners
@@ -18,11 +18,12 @@ from dovetail.service.access.tokens import TokenFile
 from dovetail.service.answers.commit_feed import CommitFeed
 from dovetail.service.answers.event_slots import EventSlots
 from dovetail.service.config.options import ServiceOptions
+from dovetail.service.desired_state import DesiredState
 from dovetail.service.metrics import Metrics
 from dovetail.service.query_desk import QueryDesk
 from dovetail.service.schemas import QueryView
 from dovetail.service.served_session import ServedSession
-from dovetail.service.views import query_view
+from dovetail.service.views import failed_view, query_view
 
 RUNNING, STOPPING, FAILED = "running", "stopping", "failed"
 _log = logging.getLogger("dovetail")
@@ -37,8 +38,9 @@ class Health:
 class Service:
     """Made once per app; `health` is what the watcher of the session and the stopping process say."""
 
-    def __init__(self, session: ServedSession, options: ServiceOptions) -> None:
+    def __init__(self, session: ServedSession, options: ServiceOptions, desired: DesiredState | None = None) -> None:
         self.session = session
+        self.desired = desired or DesiredState()
         self.options = options
         self.tokens = TokenFile(options.tokens_file)
         self.owners = Owners(options.owners_file)
@@ -46,7 +48,7 @@ class Service:
         self.audit = AuditLog(options.audit_file)
         self.metrics = Metrics(self.engine)
         self.feed = CommitFeed(self.engine)
-        self.desk = QueryDesk(session, self.owners, options)
+        self.desk = QueryDesk(session, self.owners, options, self.desired)
         self.slots = EventSlots(options.limits, self.metrics)
         self.health = Health()
         self._lock = threading.Lock()
@@ -101,4 +103,21 @@ class Service:
         return await run_in_threadpool(lambda: self.view(self.engine.queries.record(query_id)))
 
     def view(self, record: QueryRecord) -> QueryView:
-        return query_view(self.engine, self.owners, record, self.session.delivery_of(record.id))
+        view = query_view(self.engine, self.owners, record, self.session.delivery_of(record.id))
+        failed = self.desired.failed_query(record.name)
+        if failed is not None and view.error is None and record.state is not QueryState.DROPPED:
+            view.error = f"it runs as it was, because what the file asks for cannot be used ({failed})"
+        return view
+
+    def find(self, name: str) -> QueryView:
+        """The query that has this name now; else one of the file that cannot be used; else the last that had it."""
+        failed = self.desired.failed_query(name)
+        if failed is not None and self.engine.queries.named(name) is None:
+            return failed_view(failed, self.engine.head.batch)
+        return self.view(self.desk.find(name))
+
+    def failed_views(self) -> list[QueryView]:
+        """Queries of the file that cannot be used, and of which no earlier one runs."""
+        wanted = [change for (kind, _), change in self.desired.failed.items() if kind == "query"]
+        missing = [change for change in wanted if self.engine.queries.named(change.name) is None]
+        return [failed_view(change, self.engine.head.batch) for change in missing]

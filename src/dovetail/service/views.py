@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from dovetail.core.errors import DovetailError
 from dovetail.engine.control.query_options import QueryOptions
 from dovetail.engine.control.registry import QueryRecord
 from dovetail.engine.delivery.delivery import Delivery
@@ -19,6 +20,7 @@ from dovetail.query.join_query import JoinQuery, OutputColumn
 from dovetail.query.output_names import unique_names
 from dovetail.query.stream import Stream
 from dovetail.service.access.owners import Owners
+from dovetail.service.config.desired import FileChange
 from dovetail.service.schemas import (
     ColumnView,
     QueryStateView,
@@ -28,20 +30,47 @@ from dovetail.service.schemas import (
     ValidationView,
 )
 
+FAILED = "failed"
+_NOT_COMPILED: dict[str, Any] = {"columns": [], "change_column": None, "reads": {}}
+
 
 def query_state_view(engine: Engine, query_id: str) -> QueryStateView:
     return QueryStateView(**asdict(engine.queries.status(query_id)))
 
 
 def query_view(engine: Engine, owners: Owners, record: QueryRecord, delivery: Delivery | None) -> QueryView:
-    compiled, estimate = engine.queries.compiled(record.id), engine.queries.estimate_of(record.id)
+    estimate = engine.queries.estimate_of(record.id)
+    try:
+        fields = _compiled_fields(engine.queries.compiled(record.id))
+    except DovetailError:
+        # One that ended before its streams changed: it stays in the list.
+        fields = _NOT_COMPILED
     return QueryView(
         **asdict(engine.queries.status(record.id, delivery)),
-        **_compiled_fields(compiled),
+        **fields,
         owner=owners.of(record.name),
         options=_shown(record.options),
         estimate=None if estimate is None else estimate.to_json(),
     )
+
+
+def failed_view(failed: FileChange, committed_batch: int) -> QueryView:
+    """A query of the file that cannot be used."""
+    none = dict.fromkeys((each for each in QueryView.model_fields if each not in _NOT_COMPILED), None)
+    known: dict[str, Any] = {
+        "id": failed.name,
+        "name": failed.name,
+        "sql": failed.sql,
+        "state": FAILED,
+        "error": str(failed),
+        "in_effect": False,
+        "total_rows": 0,
+        "committed_batch": committed_batch,
+        "options": {},
+        "growing_streams": [],
+        "growing_groups": [],
+    }
+    return QueryView(**{**none, **_NOT_COMPILED, **known})
 
 
 def validation_view(engine: Engine, sql: str) -> ValidationView:

@@ -30,8 +30,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dovetail.core.errors import BucketCorrupt, BucketMissing, SessionError
+from dovetail.core.private_files import open_private_bytes, private_folder
 from dovetail.kernels.match.match_pairs import NULL_TIME
-from dovetail.store.private_files import open_private_bytes, private_folder
 
 U64 = npt.NDArray[np.uint64]
 U32 = npt.NDArray[np.uint32]

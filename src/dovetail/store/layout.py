@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 from dovetail.core.errors import CheckpointVersionMismatch, SessionError
-from dovetail.store.private_files import close_folder, write_private
+from dovetail.core.private_files import close_folder, write_private
 
 LAYOUT_VERSION = 7
 BACKFILLS = "backfill"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from dovetail.core.errors import CheckpointLocked
-from dovetail.store.private_files import close_folder, open_private
+from dovetail.core.private_files import close_folder, open_private
 
 
 class CheckpointLock:

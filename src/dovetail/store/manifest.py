@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.core.errors import ManifestVersionTaken, StoreError
+from dovetail.core.private_files import private_folder, write_private
 from dovetail.store.bucket_file import BucketMeta
 from dovetail.store.layout import manifest_file, state_file
-from dovetail.store.private_files import private_folder, write_private
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from dovetail.core.errors import HistoryError, QueryError
 from dovetail.core.known_secrets import without_secrets
+from dovetail.core.private_files import private_folder
 from dovetail.engine.backfill.history import Arrivals, History
 from dovetail.engine.backfill.history_run import HistoryRun
 from dovetail.engine.backfill.record import Backfill, BackfillState, MissingResults
@@ -34,7 +35,6 @@ from dovetail.query.join_query import JoinQuery
 from dovetail.store.commit import OnStep, no_step
 from dovetail.store.layout import BACKFILLS, backfill_dir, result_file
 from dovetail.store.manifest import Arrival, PastBatch, ResultFile
-from dovetail.store.private_files import private_folder
 
 MAX_FAILURES = 3
 """A chunk that fails so often in a row ends its backfill; what can come right by itself has come right by then."""

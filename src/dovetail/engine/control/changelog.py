@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.core.errors import RequestReused
-from dovetail.store.private_files import private_folder, write_private
+from dovetail.core.private_files import private_folder, write_private
 
+FOLDER = "changelog"
 REQUESTS_REMEMBERED = 10_000
 """How many applied entries are kept, so that a late retry still finds what became of its request."""
 
@@ -62,13 +63,18 @@ class Change:
         return mine == theirs
 
 
+def read_changes(root: Path) -> list[Change]:
+    """All entries of a checkpoint, the oldest first; also while a session appends to them."""
+    return [Change.from_json(json.loads(path.read_text())) for path in sorted((root / FOLDER).glob("*.json"))]
+
+
 class Changelog:
     """Appends under a lock; readers see whole entries only."""
 
     def __init__(self, root: Path) -> None:
-        self._folder = private_folder(root / "changelog")
+        self._folder = private_folder(root / FOLDER)
         self._lock = threading.Lock()
-        self._entries = [Change.from_json(json.loads(path.read_text())) for path in sorted(self._folder.glob("*.json"))]
+        self._entries = read_changes(root)
         self._by_request = {entry.request: entry for entry in self._entries if entry.request}
 
     def append(self, change: Change) -> Change:

@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from dovetail.core.errors import QueryDropped, QueryError, QueryExists, StreamError
+from dovetail.core.errors import QueryDropped, QueryError, QueryExists, SqlError, StreamError
 from dovetail.engine.backfill.adoption import Adoption, NoHistory
 from dovetail.engine.control.changelog import Action, Change, Changelog
 from dovetail.engine.control.coverage import complete_from
@@ -167,6 +167,35 @@ class ControlPlane:
             check_no_secrets(f"stream {spec.name!r}", spec.options)
             self._changelog.append(_declaration(spec, request))
 
+    def redeclare(self, state: EngineState, spec: StreamSpec) -> tuple[QueryRecord, ...]:
+        """Change a declared stream; the answer has the queries that mean something else with it, which begin anew."""
+        live = [record for record in self.registry(state).records if record.is_live]
+        before, streams = {record.id: self.compiled(state, record.id) for record in live}, self.streams
+        self.streams = {**streams, spec.name: spec.stream}
+        self._compile.cache_clear()
+        after: dict[str, JoinQuery] = {}
+        for record in live:
+            try:
+                after[record.id] = self.compile(record.sql)
+            except SqlError as error:
+                self.streams = streams
+                self._compile.cache_clear()
+                raise StreamError(
+                    f"stream {spec.name!r} cannot change: query {record.name!r} would not compile: {error.what}",
+                    hint="drop or replace that query first",
+                ) from None
+        self._changelog.append(_declaration(spec, ""))
+        anew = [record for record in live if after[record.id] != before[record.id]]
+        return tuple(self._begin_anew(record, after[record.id]) for record in anew)
+
+    def _begin_anew(self, record: QueryRecord, compiled: JoinQuery) -> QueryRecord:
+        """The same text, options and name as a new query."""
+        options = replacing_options({}, record.options).to_json()
+        change = Change(0, Action.CREATE, "", record.name, record.sql, options, replaces=record.id)
+        accepted = self._changelog.append(change)
+        self._compiled[accepted.query] = compiled
+        return QueryRecord.accepted(accepted)
+
     def _check_backfill(self, state: EngineState, name: str, query: JoinQuery) -> None:
         if query.aggregation is not None:
             raise QueryError(
@@ -211,7 +240,7 @@ class ControlPlane:
     def declared(self, state: EngineState) -> dict[str, StreamSpec]:
         """The streams that were declared, also those that no batch knows yet."""
         changes = self._changelog.after(state.change_sequence)
-        return {**state.declared, **_declared_by(changes)}
+        return {**state.declared, **declared_by(changes)}
 
     def compile(self, sql: str) -> JoinQuery:
         """Thread-safe, unlike the rest: a text takes milliseconds, and nobody should wait for another's."""
@@ -236,7 +265,7 @@ class ControlPlane:
                 by_id |= {record.id: record for record in self._changed(state, by_id, change, batch)}
         sequence = changes[-1].sequence if changes else state.change_sequence
         registry = state.registry.updated(by_id.values()) if by_id else state.registry
-        declared = {**state.declared, **_declared_by(changes)}
+        declared = {**state.declared, **declared_by(changes)}
         return replace(state, batch=batch, change_sequence=sequence, registry=registry, declared=declared)
 
     def previewed(self, state: EngineState, batch: int, sql: str) -> tuple[EngineState, QueryRecord]:
@@ -301,7 +330,8 @@ def _declaration(spec: StreamSpec, request: str) -> Change:
     return Change(0, Action.STREAM, "", spec.name, options=spec.to_json(), request=request)
 
 
-def _declared_by(changes: Iterable[Change]) -> dict[str, StreamSpec]:
+def declared_by(changes: Iterable[Change]) -> dict[str, StreamSpec]:
+    """The streams that these changes declare, each as the last one has it."""
     return {c.name: StreamSpec.from_json(c.options) for c in changes if c.action is Action.STREAM}
 
 

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 from dovetail.core.errors import StoreError
+from dovetail.core.private_files import private_folder, write_private
 from dovetail.store.layout import delivered_file
-from dovetail.store.private_files import private_folder, write_private
 
 
 class DeliveryMarks:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from dovetail.core.errors import ServiceError
+from dovetail.core.private_files import is_private
 from dovetail.service.access.tokens import FIRST_ADMIN, Caller, Role, TokenFile
-from dovetail.store.private_files import is_private
 
 VARIABLE = "DOVETAIL_ADMIN_TOKEN"
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from dovetail.store.private_files import close_folder, open_private, replace_private
+from dovetail.core.private_files import close_folder, open_private, replace_private
 
 
 @dataclass

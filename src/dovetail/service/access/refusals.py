@@ -38,6 +38,12 @@ class UnknownStream(Refusal):
     status = 404
 
 
+class NoFile(Refusal):
+    """The service has no file to apply."""
+
+    status = 404
+
+
 class NotAcceptable(Refusal):
     """No answer in a form that the client accepts."""
 

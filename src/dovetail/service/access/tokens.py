@@ -22,7 +22,7 @@ from typing import Any
 
 from dovetail.core.clock import Clock, system_clock
 from dovetail.core.errors import ServiceError
-from dovetail.store.private_files import close_folder, is_private, open_private, replace_private
+from dovetail.core.private_files import close_folder, is_private, open_private, replace_private
 
 PREFIX = "dvt_"
 MIN_GIVEN_CHARS = 24

@@ -95,7 +95,7 @@ def _result_of(service: Service, executed: Executed) -> StatementResult:
     match executed.kind:
         case StatementKind.SHOW_QUERIES:
             live = [record for record in service.engine.queries.records() if record.state is not QueryState.DROPPED]
-            result.queries = [service.view(record) for record in live]
+            result.queries = [*(service.view(record) for record in live), *service.failed_views()]
         case StatementKind.SHOW_STREAMS:
             result.streams = [stream_view(stream) for _, stream in sorted(streams.items())]
         case StatementKind.CREATE_STREAM:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fastapi import APIRouter, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.concurrency import run_in_threadpool
@@ -10,9 +12,12 @@ from starlette.responses import PlainTextResponse
 from dovetail import __version__
 from dovetail.engine.explain.explain import explain_plan
 from dovetail.service.access.http_errors import JsonAnswer
-from dovetail.service.routes.common import SCHEME, Form, Reader, Served, answers_as, errors
+from dovetail.service.access.refusals import NoFile
+from dovetail.service.routes.common import SCHEME, Admin, Form, Reader, Served, answers_as, errors
 from dovetail.service.schemas import (
+    AppliedFile,
     CallerView,
+    FileChangeView,
     HealthView,
     ProgressView,
     SqlText,
@@ -57,9 +62,24 @@ async def status(service: Served, _caller: Reader) -> Response:
             "error": service.health.error,
             "committed_batch": service.engine.head.batch,
             "queries": counts,
+            "file_failures": [change.to_json() for change in service.desired.failed.values()],
             "version": __version__,
         }
     )
+
+
+@routes.post("/apply", response_model=AppliedFile, responses=errors(404))
+async def apply_file(service: Served, _caller: Admin) -> AppliedFile:
+    """Read the service's file again, and make the changes of streams and queries that it asks for."""
+    if not service.desired.is_of_a_file:
+        raise NoFile("this service was not started from a file", hint="send the changes one by one")
+
+    def apply() -> list[dict[str, Any]]:
+        service.desired.reload()
+        return [change.to_json() for change in service.desired.apply(service.session)]
+
+    changes = await run_in_threadpool(apply)
+    return AppliedFile(changes=[FileChangeView.model_validate(change) for change in changes])
 
 
 @routes.get("/whoami", response_model=CallerView, responses=errors())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.store.private_files import close_folder, make_private, private_folder, replace_private
+from dovetail.core.private_files import close_folder, make_private, private_folder, replace_private
 
 
 @pytest.fixture(autouse=True)
