@@ -104,6 +104,8 @@ class Session:
         for name, spec in self._engine.streams.declared().items():
             self._pipeline.add_stream(name, spec)
         self._declaring = threading.Lock()
+        # A query that comes while the pipeline starts must be known before, or have it read its columns afterwards.
+        self._starting = threading.Lock()
         self._recent_figures: tuple[BatchFigures, ...] = ()
         self._engine.answers.listen(self._note_figures)
         streams = self._engine.streams.declared
@@ -214,8 +216,10 @@ class Session:
     def _accept_query(
         self, sql: str, name: str, options: Mapping[str, Any], *, may_replace: bool, request: str
     ) -> QueryRecord:
-        if self._pipeline.is_active:
-            self._pipeline.read_more(self._engine.queries.compile(sql).read_columns())
+        with self._starting:
+            if not self._pipeline.is_active:
+                return self._engine.queries.create(sql, name, options, may_replace=may_replace, request=request)
+        self._pipeline.read_more(self._engine.queries.compile(sql).read_columns())
         return self._engine.queries.create(sql, name, options, may_replace=may_replace, request=request)
 
     def _accept_stream(self, statement: CreateStream, request: str) -> None:
@@ -261,7 +265,8 @@ class Session:
         trigger = check_trigger(trigger) or self._trigger
         if self._engine.plans.elastic is not None:
             self._engine.plans.elastic.interval_s = interval_s(trigger)
-        self._pipeline.start(trigger, self._engine.queries.read_columns())
+        with self._starting:
+            self._pipeline.start(trigger, self._engine.queries.read_columns())
         self._backfill_thread.start()
         return self
 

@@ -19,9 +19,11 @@ from dovetail.service.service import Service
 from dovetail.service.watch_requests import WatchRequests
 
 
-def make_app(session: ServedSession, options: ServiceOptions, desired: DesiredState | None = None) -> FastAPI:
+def make_app(
+    session: ServedSession, options: ServiceOptions, desired: DesiredState | None = None, *, is_supervised: bool = False
+) -> FastAPI:
     """`app.state.service` is the service; the session must be started by the caller, and is not stopped here."""
-    service = Service(session, options, desired)
+    service = Service(session, options, desired, is_supervised=is_supervised)
     app = FastAPI(
         title="Dovetail",
         summary="Many continuous join queries over the same streams.",
@@ -53,7 +55,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     service: Service = app.state.service
     service.feed.open()
     unlisten = service.engine.answers.listen(service.metrics.count_batch)
-    threading.Thread(target=service.watch_session, name="dovetail-watch", daemon=True).start()
+    if not service.is_supervised:
+        threading.Thread(target=service.watch_session, name="dovetail-watch", daemon=True).start()
     try:
         yield
     finally:

@@ -156,8 +156,11 @@ class ProgressView(BaseModel):
 
 
 class StatusView(BaseModel):
-    state: Literal["running", "stopping", "failed"]
+    state: Literal["starting", "running", "stopping", "failed"]
     error: str | None
+    hint: str | None
+    failures: int
+    retry_in_s: float | None
     committed_batch: int
     queries: dict[State, int]
     file_failures: list[FileChangeView]
@@ -185,7 +188,8 @@ class CallerView(BaseModel):
 
 
 class HealthView(BaseModel):
-    status: Literal["ok", "stopping", "failed"]
+    status: Literal["ok", "starting", "stopping", "failed"]
+    error: str | None = None
 
 
 class ErrorBody(BaseModel):

@@ -11,7 +11,7 @@ from fastapi import FastAPI
 
 from dovetail.core.errors import ServiceError
 from dovetail.service.config.options import ServiceOptions
-from dovetail.service.service import STOPPING, Service
+from dovetail.service.service import Service
 
 _START_TIMEOUT_S = 30.0
 _STOP_TIMEOUT_S = 10
@@ -55,11 +55,6 @@ class Server:
                 break
             waited.wait(0.01)
         raise ServiceError("the HTTP server did not start", hint="see the log")
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether the session came to its end by itself; not if it failed, because then people look why."""
-        return self._service.health.state == STOPPING
 
     def stop_accepting(self) -> None:
         """No more changes; reads and event streams go on until `stop`."""

@@ -9,8 +9,11 @@ from dataclasses import dataclass
 
 from starlette.concurrency import run_in_threadpool
 
+from dovetail.core.errors import DovetailError
+from dovetail.core.known_secrets import without_secrets
 from dovetail.engine.control.registry import QueryRecord, QueryState
 from dovetail.engine.engine import Engine
+from dovetail.runtime.spark.worker_errors import own_error
 from dovetail.service.access.audit import AuditLog
 from dovetail.service.access.owners import Owners
 from dovetail.service.access.refusals import Unavailable
@@ -25,20 +28,35 @@ from dovetail.service.schemas import QueryView
 from dovetail.service.served_session import ServedSession
 from dovetail.service.views import failed_view, query_view
 
-RUNNING, STOPPING, FAILED = "running", "stopping", "failed"
+STARTING, RUNNING, STOPPING, FAILED = "starting", "running", "stopping", "failed"
 _log = logging.getLogger("dovetail")
 
 
 @dataclass(frozen=True)
 class Health:
+    """`error` is what ended the session, `hint` what to do; `failures` in a row, `retry_in_s` until the next start."""
+
     state: str = RUNNING
     error: str | None = None
+    hint: str | None = None
+    failures: int = 0
+    retry_in_s: float | None = None
 
 
 class Service:
-    """Made once per app; `health` is what the watcher of the session and the stopping process say."""
+    """Made once per app; `health` is what the watcher of the session and the stopping process say.
 
-    def __init__(self, session: ServedSession, options: ServiceOptions, desired: DesiredState | None = None) -> None:
+    `is_supervised`: somebody starts the session, and starts it again when it fails.
+    """
+
+    def __init__(
+        self,
+        session: ServedSession,
+        options: ServiceOptions,
+        desired: DesiredState | None = None,
+        *,
+        is_supervised: bool = False,
+    ) -> None:
         self.session = session
         self.desired = desired or DesiredState()
         self.options = options
@@ -50,7 +68,8 @@ class Service:
         self.feed = CommitFeed(self.engine)
         self.desk = QueryDesk(session, self.owners, options, self.desired)
         self.slots = EventSlots(options.limits, self.metrics)
-        self.health = Health()
+        self.is_supervised = is_supervised
+        self.health = Health(STARTING) if is_supervised else Health()
         self._lock = threading.Lock()
 
     @property
@@ -58,24 +77,29 @@ class Service:
         return self.session.engine
 
     def check_open(self) -> None:
-        """Raise unless changes are taken."""
-        health = self.health
-        if health.state != RUNNING:
-            raise Unavailable(
-                f"the session is {health.state}" if health.error is None else f"the session failed: {health.error}",
-                hint="reads still work; changes do when the service is up again",
-            )
+        """Raise unless changes are taken: a session that failed or is starting has them with its next batch."""
+        if self.health.state == STOPPING:
+            raise Unavailable("the session is stopping", hint="reads still work; changes do after the next start")
 
     def watch_session(self) -> None:
         """Until the session ends: a thread's work. A session that fails stays readable and says so."""
         try:
             self.session.await_termination()
         except Exception as error:  # noqa: BLE001 - whatever ended it, people must hear of it
-            self._change_health(Health(FAILED, str(error).strip().split("\n", 1)[0]))
-            if self.health.state == FAILED:
-                _log.error("the session failed", exc_info=error)
+            self.note_failed(error)
         else:
             self._change_health(Health(STOPPING))
+
+    def note_running(self) -> None:
+        self._change_health(Health(RUNNING))
+
+    def note_failed(self, error: Exception, failures: int = 1, retry_in_s: float | None = None) -> None:
+        """Where people look: health, status, log. What Spark wraps around an error says nothing to them."""
+        what, hint = _cause(error)
+        self._change_health(Health(FAILED, what, hint, failures, retry_in_s))
+        if self.health.state == FAILED:
+            again = "" if retry_in_s is None else f"; it starts again in {retry_in_s:.0f} s (failure {failures})"
+            _log.error("the session failed: %s%s%s", what, f" ({hint})" if hint else "", again, exc_info=error)
 
     def stop_accepting(self) -> None:
         self._change_health(Health(STOPPING))
@@ -84,11 +108,11 @@ class Service:
         self.feed.end(self.health.state)
 
     def _change_health(self, health: Health) -> None:
-        """The first end counts: what a stop does to the session is no failure."""
+        """A stop is the end: what it does to the session is no failure. Nor is a failure that nobody mends undone."""
         with self._lock:
-            if self.health.state == RUNNING:
+            if self.health.state != STOPPING and (self.is_supervised or self.health.state == RUNNING):
                 self.health = health
-        if self.health.state == FAILED:
+        if self.health.state == FAILED and not self.is_supervised:
             self.end_events()
 
     async def settled(self, query_id: str, wait_s: float) -> QueryView:
@@ -121,3 +145,12 @@ class Service:
         wanted = [change for (kind, _), change in self.desired.failed.items() if kind == "query"]
         missing = [change for change in wanted if self.engine.queries.named(change.name) is None]
         return [failed_view(change, self.engine.head.batch) for change in missing]
+
+
+def _cause(error: Exception) -> tuple[str, str | None]:
+    """What happened, and what to do about it."""
+    found = own_error(error)
+    if isinstance(found, DovetailError):
+        return ": ".join(part for part in (found.what, found.where) if part), found.hint
+    lines = without_secrets(str(found)).strip().splitlines()
+    return f"{type(found).__name__}: {lines[0] if lines else ''}", "the log has all of it"

@@ -9,6 +9,7 @@ from dovetail.core.errors import DovetailError, SessionError
 from dovetail.core.known_secrets import without_secrets
 
 _RAISED = re.compile(r"^dovetail\.core\.errors\.(?P<kind>\w+): (?P<what>.+)$", re.MULTILINE)
+_ANY_RAISED = re.compile(r"^(?:[\w.]+\.)?(?P<raised>[A-Z]\w*(?:Error|Exception|Exit|Interrupt): .+)$", re.MULTILINE)
 _HINT = re.compile(r"^  instead: (?P<hint>.+)$", re.MULTILINE)
 
 
@@ -22,8 +23,18 @@ def own_error(error: Exception) -> Exception:
     text = str(error)
     raised = list(_RAISED.finditer(text))
     if not raised:
-        shown = without_secrets(text)
-        return error if shown == text else SessionError(shown)
+        return _other_error(error, without_secrets(text))
     kind = getattr(errors, raised[-1]["kind"], DovetailError)
     hint = _HINT.search(text, raised[-1].end())
     return kind(raised[-1]["what"], hint=hint["hint"] if hint else None)
+
+
+def _other_error(error: Exception, text: str) -> Exception:
+    """What Spark says first is only where an error came from; what a worker raised stands deep in its trace."""
+    raised = _ANY_RAISED.findall(text)
+    if "Python worker" in text and raised:
+        return SessionError(
+            f"a batch failed in a worker: {raised[-1]}",
+            hint="the log has its trace; drop the query that you suspect, or mend the row or source that it names",
+        )
+    return error if text == str(error) else SessionError(text)

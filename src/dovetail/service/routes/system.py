@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from fastapi import APIRouter, Response
@@ -58,8 +59,7 @@ async def status(service: Served, _caller: Reader) -> Response:
     counts = await run_in_threadpool(count_by_state, service.engine)
     return JsonAnswer(
         {
-            "state": service.health.state,
-            "error": service.health.error,
+            **asdict(service.health),
             "committed_batch": service.engine.head.batch,
             "queries": counts,
             "file_failures": [change.to_json() for change in service.desired.failed.values()],
@@ -97,6 +97,9 @@ async def metrics(service: Served, _caller: Reader) -> Response:
 
 @unversioned.get("/healthz", response_model=HealthView, responses={503: {"model": HealthView}})
 async def healthz(service: Served) -> Response:
-    """Whether the session runs; no token needed, nothing else said."""
-    state = service.health.state
-    return JsonAnswer({"status": "ok" if state == RUNNING else state}, 200 if state == RUNNING else 503)
+    """Whether the session runs, and if not, why; no token needed, nothing else said."""
+    health = service.health
+    if health.state == RUNNING:
+        return JsonAnswer({"status": "ok"})
+    error = {} if health.error is None else {"error": health.error}
+    return JsonAnswer({"status": health.state, **error}, 503)
