@@ -43,8 +43,17 @@ def test_nothing_is_reached_without_a_token(world, path):
 def test_what_needs_no_token_says_nothing(world):
     client = world.client(role=None)
     assert client.get("/healthz").json() == {"status": "ok"}
-    assert client.get("/openapi.json").json()["info"]["title"] == "Dovetail"
-    assert client.get("/docs").status_code == 200
+
+
+def test_pages_about_the_interface_need_a_token_unless_they_are_open_and_come_from_here_alone(world):
+    for path in ("/openapi.json", "/docs"):
+        assert world.client(role=None).get(path).status_code == 401
+        assert world.client(Role.READ).get(path).status_code == 200
+    opened = world.client(role=None, open_docs=True)
+    assert opened.get("/openapi.json").json()["info"]["title"] == "Dovetail"
+    page = opened.get("/docs")
+    assert (page.status_code, "POST /v1/queries" in page.text, "://" in page.text) == (200, True, False)
+    assert "script" not in page.text
 
 
 @pytest.mark.parametrize("path", READS)
@@ -72,13 +81,39 @@ def test_a_sink_needs_an_admin_unless_it_is_open(world, join):
     assert opened.post("/v1/queries", json=body).status_code in (202, 422)
 
 
-def test_a_query_whose_sink_would_stay_is_replaced_by_admins_only(world, client, join):
+def test_a_query_whose_sink_would_stay_is_replaced_by_admins_only(world, join):
     body = {"sql": join, "name": "q", "options": {"sink": "parquet", "sink.path": "/srv/x"}}
-    assert client.post("/v1/queries", json=body).status_code == 202
+    opened = world.client(Role.WRITE, open_sinks=("parquet",))
+    assert opened.post("/v1/queries", json=body).status_code == 202
     other = {"sql": join + " -- another"}
     assert world.client(Role.WRITE).put("/v1/queries/q", json=other).status_code == 403
-    assert world.client(Role.WRITE, open_sinks=("parquet",)).put("/v1/queries/q", json=other).status_code == 202
-    assert client.get("/v1/queries/q").json()["options"]["sink"]["format"] == "parquet"
+    assert opened.put("/v1/queries/q", json=other).status_code == 202
+    assert opened.get("/v1/queries/q").json()["options"]["sink"]["format"] == "parquet"
+
+
+def test_a_writer_changes_its_own_queries_and_an_admin_all(world, client, join):
+    writer = world.client(Role.WRITE)
+    for who, name in ((client, "of_admin"), (writer, "of_writer")):
+        assert who.post("/v1/queries", json={"sql": join, "name": name}).status_code == 202
+    other = {"sql": join + " -- another"}
+    refused = [
+        writer.delete("/v1/queries/of_admin"),
+        writer.put("/v1/queries/of_admin", json=other),
+        writer.post("/v1/queries", json={**other, "name": "of_admin", "replace": True}),
+        writer.patch("/v1/queries/of_admin", json={"options": {"max_results_per_batch": 1}}),
+        writer.post("/v1/statements", json={"statement": "DROP CONTINUOUS QUERY of_admin"}),
+        writer.post(
+            "/v1/statements", json={"statement": "ALTER CONTINUOUS QUERY of_admin SET (max_results_per_batch = 1)"}
+        ),
+        writer.post("/v1/statements", json={"statement": f"CREATE OR REPLACE CONTINUOUS QUERY of_admin AS {join}"}),
+    ]
+    for answer in refused:
+        assert (answer.status_code, answer.json()["error"]["type"]) == (403, "RoleTooLow"), answer.text
+        assert "belongs to 'admin'" in answer.text
+    assert world.audit().count('"outcome":"refused"') == len(refused)
+    assert writer.put("/v1/queries/of_writer", json=other).status_code == 202
+    assert writer.delete("/v1/queries/of_writer").status_code == 202
+    assert client.delete("/v1/queries/of_admin").status_code == 202
 
 
 def test_values_of_a_sink_are_not_shown_unless_they_are_known_to_be_harmless(world, client, join):

@@ -28,7 +28,7 @@ def make_app(
         title="Dovetail",
         summary="Many continuous join queries over the same streams.",
         version=__version__,
-        docs_url="/docs",
+        docs_url=None,
         redoc_url=None,
         default_response_class=JsonAnswer,
         lifespan=_lifespan,
@@ -44,7 +44,7 @@ def make_app(
     ):
         app.include_router(router)
     add_error_handlers(app)
-    app.add_middleware(Gate, options=options, tokens=service.tokens)
+    app.add_middleware(Gate, options=options, tokens=service.tokens, is_full=service.is_full)
     # Added last, so it is the outermost: it sees what the gate refuses.
     app.add_middleware(WatchRequests, audit=service.audit, metrics=service.metrics)
     return app

@@ -44,7 +44,7 @@ class QueryDesk:
         self._owners = owners
         self._desired = desired
         self._options = options
-        self._rate = RateLimit(options.limits.changes_per_s, options.limits.changes_burst)
+        self._rate = RateLimit("changes", options.limits.changes_per_s, options.limits.changes_burst)
 
     def create(self, caller: Caller, draft: QueryDraft, key: str) -> QueryRecord:
         self.check_change(caller, draft.options)
@@ -52,6 +52,7 @@ class QueryDesk:
         name = draft.name or _made_up_name(caller, key)
         known = self._engine.queries.named(name)
         if draft.may_replace and known is not None:
+            self._check_owner(caller, name)
             self._check_kept_sink(caller, known)
         with self._owners.claiming(name, caller.name) as claim:
             self._check_count(caller)
@@ -67,6 +68,7 @@ class QueryDesk:
         self.check_change(caller, given)
         request = request_of(caller, key)
         record = self._engine.queries.to_change(Action.SET, name, request) or self.find(name)
+        self._check_owner(caller, record.name)
         return self._engine.queries.set_options(record.id, given, request=request)
 
     def drop(self, caller: Caller, name: str, key: str) -> QueryRecord:
@@ -74,6 +76,7 @@ class QueryDesk:
         self.check_change(caller)
         request = request_of(caller, key)
         record = self._engine.queries.to_change(Action.DROP, name, request) or self.find(name)
+        self._check_owner(caller, record.name)
         return self._engine.queries.drop(record.id, request=request)
 
     def find(self, name: str) -> QueryRecord:
@@ -106,6 +109,17 @@ class QueryDesk:
                 "a sink writes wherever its options say, so it needs the role admin",
                 hint=f"ask an admin, or use one of: {', '.join(self._options.open_sinks) or 'none is open to all'}",
             )
+
+    def check_change_of(self, caller: Caller, name: str) -> None:
+        """Before a statement changes a query of this name: whether it is the caller's, if there is one."""
+        if self._engine.queries.named(name) is not None:
+            self._check_owner(caller, name)
+
+    def _check_owner(self, caller: Caller, name: str) -> None:
+        owner = self._owners.of(name)
+        if owner != caller.name and not caller.role.includes(Role.ADMIN):
+            whose = "is of the service's file" if owner is None else f"belongs to {owner!r}"
+            raise RoleTooLow(f"query {name!r} {whose}", hint="its owner changes it, or an admin")
 
     def _check_kept_sink(self, caller: Caller, replaced: QueryRecord) -> None:
         """A sink stays when its query is replaced: whoever may not choose it may not choose what goes to it either."""

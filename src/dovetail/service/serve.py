@@ -54,7 +54,7 @@ def serve(spark: SparkSession, config: ServiceConfig, say: Say, stop: StopSignal
         app = make_app(session, options, desired, is_supervised=True)
 
         def prepare() -> None:
-            for change in desired.apply(session):
+            for change in app.state.service.apply_file():
                 say(str(change))
 
         # Asked before the session starts: sources may take their time, and people may want to drop a query first.

@@ -11,6 +11,7 @@ from fastapi import FastAPI
 
 from dovetail.core.errors import ServiceError
 from dovetail.service.config.options import ServiceOptions
+from dovetail.service.connections import Connections, guarded_protocol
 from dovetail.service.service import Service
 
 _START_TIMEOUT_S = 30.0
@@ -25,9 +26,16 @@ class Server:
         self._service: Service = app.state.service
         self._options = options
         self._socket: socket.socket | None = None
+        self._service.connections = connections = Connections(options.limits)
+        tls = options.tls
         self._uvicorn = uvicorn.Server(
             uvicorn.Config(
                 app,
+                http=guarded_protocol(connections),
+                ws="none",
+                timeout_keep_alive=options.limits.idle_timeout_s,
+                ssl_certfile=None if tls is None else str(tls.certificate),
+                ssl_keyfile=None if tls is None else str(tls.key),
                 access_log=False,
                 log_config=None,
                 server_header=False,
@@ -42,7 +50,8 @@ class Server:
     def url(self) -> str:
         assert self._socket is not None, "start() comes first"
         host, port = self._socket.getsockname()[:2]
-        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        scheme = "http" if self._options.tls is None else "https"
+        return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
     def start(self) -> Server:
         self._socket = _bound(self._options)

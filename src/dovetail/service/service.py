@@ -5,10 +5,16 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, TypeVar
 
+from anyio import CapacityLimiter, to_thread
 from starlette.concurrency import run_in_threadpool
 
+from dovetail.core.clock import system_clock
 from dovetail.core.errors import DovetailError
 from dovetail.core.known_secrets import without_secrets
 from dovetail.engine.control.registry import QueryRecord, QueryState
@@ -20,7 +26,9 @@ from dovetail.service.access.refusals import Unavailable
 from dovetail.service.access.tokens import TokenFile
 from dovetail.service.answers.commit_feed import CommitFeed
 from dovetail.service.answers.event_slots import EventSlots
+from dovetail.service.config.desired import FileChange
 from dovetail.service.config.options import ServiceOptions
+from dovetail.service.connections import Connections
 from dovetail.service.desired_state import DesiredState
 from dovetail.service.metrics import Metrics
 from dovetail.service.query_desk import QueryDesk
@@ -29,6 +37,8 @@ from dovetail.service.served_session import ServedSession
 from dovetail.service.views import failed_view, query_view
 
 STARTING, RUNNING, STOPPING, FAILED = "starting", "running", "stopping", "failed"
+LONG_CALLS = 24
+T = TypeVar("T")
 _log = logging.getLogger("dovetail")
 
 
@@ -68,6 +78,8 @@ class Service:
         self.feed = CommitFeed(self.engine)
         self.desk = QueryDesk(session, self.owners, options, self.desired)
         self.slots = EventSlots(options.limits, self.metrics)
+        self.connections: Connections | None = None
+        self._long_calls: CapacityLimiter | None = None
         self.is_supervised = is_supervised
         self.health = Health(STARTING) if is_supervised else Health()
         self._lock = threading.Lock()
@@ -75,6 +87,19 @@ class Service:
     @property
     def engine(self) -> Engine:
         return self.session.engine
+
+    async def run_long(self, call: Callable[..., T], *given: Any) -> T:
+        """In a worker thread, as all calls of the session: those that may wait for a batch or read much have their own.
+
+        Else they could take all threads, and a drop would wait for them.
+        """
+        if self._long_calls is None:
+            self._long_calls = CapacityLimiter(LONG_CALLS)
+        return await to_thread.run_sync(partial(call, *given), limiter=self._long_calls)
+
+    def is_full(self) -> bool:
+        """Whether only control requests are taken for now."""
+        return self.connections is not None and self.connections.is_full
 
     def check_open(self) -> None:
         """Raise unless changes are taken: a session that failed or is starting has them with its next batch."""
@@ -125,6 +150,14 @@ class Service:
             if not await self.feed.wait(pulse, deadline - time.monotonic()):
                 break
         return await run_in_threadpool(lambda: self.view(self.engine.queries.record(query_id)))
+
+    def apply_file(self, asked_by: str | None = None) -> tuple[FileChange, ...]:
+        """Make the changes that the file asks for; each is a line of the audit log."""
+        changes = self.desired.apply(self.session)
+        for change in changes:
+            at = datetime.fromtimestamp(system_clock(), UTC).isoformat()
+            self.audit.write({"at": at, "token": asked_by, "route": "the file", **change.to_json()})
+        return changes
 
     def view(self, record: QueryRecord) -> QueryView:
         view = query_view(self.engine, self.owners, record, self.session.delivery_of(record.id))

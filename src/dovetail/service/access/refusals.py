@@ -66,6 +66,19 @@ class TooMany(Refusal):
         self.retry_after_s = retry_after_s
 
 
+class TooSlow(Refusal):
+    """The body did not come in time."""
+
+    status = 408
+
+
+class Overloaded(Refusal):
+    """All places are taken; those that are left are for control."""
+
+    status = 503
+    retry_after_s = 1.0
+
+
 class Unavailable(Refusal):
     """The session takes no changes any more."""
 

@@ -17,7 +17,7 @@ from dovetail.query.formats import FILE_FORMATS
 from dovetail.query.hide_secrets import check_no_secrets
 from dovetail.query.stream_spec import OWN_KEYS, VALUE_FORMAT, StreamSpec, stream_spec
 from dovetail.query.types import SqlType, parse_column_type
-from dovetail.service.config.options import DEFAULT_PORT, Limits, ServiceOptions, is_loopback
+from dovetail.service.config.options import DEFAULT_PORT, Limits, ServiceOptions, Tls, is_loopback
 from dovetail.service.config.yaml_section import Problems, Section, read_section
 
 AVAILABLE_NOW = "available_now"
@@ -38,11 +38,21 @@ class QueryConfig:
 
 @dataclass(frozen=True)
 class Listen:
-    """`allowed_hosts` are further names under which clients reach the service."""
+    """`allowed_hosts` are further names under which clients reach the service.
+
+    With `tls_certificate` and `tls_key` they come by HTTPS. `open_docs`: /docs and the schema need no token.
+    """
 
     host: str = LOOPBACK
     port: int = DEFAULT_PORT
     allowed_hosts: tuple[str, ...] = ()
+    tls_certificate: Path | None = None
+    tls_key: Path | None = None
+    open_docs: bool = False
+
+    @property
+    def tls(self) -> Tls | None:
+        return None if self.tls_certificate is None or self.tls_key is None else Tls(self.tls_certificate, self.tls_key)
 
 
 @dataclass(frozen=True)
@@ -87,6 +97,8 @@ class ServiceConfig:
             open_sinks=self.open_sinks,
             limits=self.limits,
             audit_log=self.audit_log,
+            tls=self.listen.tls,
+            open_docs=self.listen.open_docs,
         )
 
 
@@ -120,7 +132,7 @@ def _read(whole: Section, folder: Path) -> ServiceConfig:
         session=_session(whole),
         streams=streams,
         queries=_queries(whole),
-        listen=_listen(whole, auth),
+        listen=_listen(whole, auth, folder),
         auth=auth,
         limits=_limits(whole),
         audit_log=None if audit_log is None else folder / audit_log,
@@ -235,12 +247,23 @@ def _check_options(name: str, given: Mapping[str, Any]) -> None:
         check_no_secrets(f"the sink of query {name!r}", sink.options)
 
 
-def _listen(whole: Section, auth: Auth) -> Listen:
+def _listen(whole: Section, auth: Auth, folder: Path) -> Listen:
     section = whole.section("listen")
     if section is None:
         return Listen()
     host = section.text("host") or LOOPBACK
-    listen = Listen(host, section.whole("port", DEFAULT_PORT, 0, 65_535), _words(section, "allowed_hosts"))
+    certificate, key = section.text("tls_certificate"), section.text("tls_key")
+    listen = Listen(
+        host,
+        section.whole("port", DEFAULT_PORT, 0, 65_535),
+        _words(section, "allowed_hosts"),
+        None if certificate is None else folder / certificate,
+        None if key is None else folder / key,
+        section.flag("open_docs", default=False),
+    )
+    if (certificate is None) != (key is None):
+        section.note("one of tls_certificate and tls_key is missing", "give both, or none")
+    section.made(lambda: listen.tls)
     if not auth.enabled and not is_loopback(host):
         section.note(f"{host} is reachable from outside, and auth is off", f"use {LOOPBACK}, or turn auth on", "host")
     section.end()

@@ -46,7 +46,9 @@ class FileChange:
         return f"line {self.line}, {self.kind} {self.name}: {words}" + (f": {self.what}" if self.what else "")
 
     def to_json(self) -> dict[str, Any]:
-        return {**asdict(self), "step": self.step.value}
+        record = asdict(self) | {"step": self.step.value}
+        del record["sql"]
+        return record
 
 
 def plan_changes(config: ServiceConfig, known: Known, timezone: str) -> tuple[FileChange, ...]:

@@ -47,7 +47,8 @@ async def run_statement(
     if role is not Role.READ:
         begin_change(request, caller, role)
         request.state.query = getattr(statement, "name", None)
-    executed = await run_in_threadpool(_execute, service, caller, statement, body.statement, key)
+    run = service.run_long if isinstance(statement, CreateQuery | CreateStream) else run_in_threadpool
+    executed = await run(_execute, service, caller, statement, body.statement, key)
     done_status = 201 if executed.kind in _CREATED else 200
     response.status_code = done_status
     result = await run_in_threadpool(_result_of, service, executed)
@@ -83,6 +84,7 @@ def _execute(service: Service, caller: Caller, statement: Statement, text: str, 
         service.session.declare_stream(spec, request=request)
 
     if isinstance(statement, AlterQuery | DropQuery):
+        service.desk.check_change_of(caller, statement.name)
         service.desk.check_change(caller, statement.options if isinstance(statement, AlterQuery) else None)
     return StatementRunner(service.engine, accept_query, accept_stream).execute(text, request_of(caller, key))
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.concurrency import run_in_threadpool
-from starlette.responses import PlainTextResponse
+from starlette.responses import HTMLResponse, PlainTextResponse
 
 from dovetail import __version__
 from dovetail.engine.explain.explain import explain_plan
 from dovetail.service.access.http_errors import JsonAnswer
 from dovetail.service.access.refusals import NoFile
+from dovetail.service.docs_page import docs_page
 from dovetail.service.routes.common import SCHEME, Admin, Form, Reader, Served, answers_as, errors
 from dovetail.service.schemas import (
     AppliedFile,
@@ -69,17 +70,23 @@ async def status(service: Served, _caller: Reader) -> Response:
 
 
 @routes.post("/apply", response_model=AppliedFile, responses=errors(404))
-async def apply_file(service: Served, _caller: Admin) -> AppliedFile:
+async def apply_file(service: Served, caller: Admin) -> AppliedFile:
     """Read the service's file again, and make the changes of streams and queries that it asks for."""
     if not service.desired.is_of_a_file:
         raise NoFile("this service was not started from a file", hint="send the changes one by one")
 
     def apply() -> list[dict[str, Any]]:
         service.desired.reload()
-        return [change.to_json() for change in service.desired.apply(service.session)]
+        return [change.to_json() for change in service.apply_file(caller.name)]
 
-    changes = await run_in_threadpool(apply)
+    changes = await service.run_long(apply)
     return AppliedFile(changes=[FileChangeView.model_validate(change) for change in changes])
+
+
+@unversioned.get("/docs", include_in_schema=False)
+async def docs(request: Request) -> Response:
+    """The interface as a page, made here: nothing is loaded from elsewhere."""
+    return HTMLResponse(docs_page(request.app.openapi()))
 
 
 @routes.get("/whoami", response_model=CallerView, responses=errors())
