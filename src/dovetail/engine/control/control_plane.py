@@ -21,7 +21,7 @@ from dovetail.engine.backfill.adoption import Adoption, NoHistory
 from dovetail.engine.control.changelog import Action, Change, Changelog
 from dovetail.engine.control.coverage import complete_from
 from dovetail.engine.control.query_options import QueryOptions, query_options, replacing_options
-from dovetail.engine.control.registry import QueryRecord, QueryState, Registry, check_name
+from dovetail.engine.control.registry import QueryRecord, QueryState, Registry, check_name, quarantined
 from dovetail.engine.options import EngineOptions
 from dovetail.engine.state import EngineState
 from dovetail.frontend.compile_sql import compile_sql
@@ -264,7 +264,7 @@ class ControlPlane:
             if change.action is not Action.STREAM:
                 by_id |= {record.id: record for record in self._changed(state, by_id, change, batch)}
         sequence = changes[-1].sequence if changes else state.change_sequence
-        registry = state.registry.updated(by_id.values()) if by_id else state.registry
+        registry = self._without_broken(state.registry.updated(by_id.values()) if by_id else state.registry, batch)
         declared = {**state.declared, **declared_by(changes)}
         return replace(state, batch=batch, change_sequence=sequence, registry=registry, declared=declared)
 
@@ -294,7 +294,16 @@ class ControlPlane:
         if change.action is Action.SET:
             options = QueryOptions.from_json(change.options)
             return [replace(known(change.query), options=options, changed_batch=batch)]
-        compiled = self.compiled(state, change.query)
+        replaced = (
+            []
+            if not change.replaces
+            else [replace(known(change.replaces), state=QueryState.DROPPED, dropped_batch=batch)]
+        )
+        try:
+            compiled = self.compiled(state, change.query)
+        except SqlError as error:
+            created = replace(QueryRecord.accepted(change), created_batch=batch)
+            return [*replaced, quarantined(created, _does_not_compile(error), batch)]
         since = complete_from(
             LiveQuery(change.query, change.name, compiled),
             batch,
@@ -310,9 +319,19 @@ class ControlPlane:
             created_batch=batch,
             complete_from=since,
         )
-        if not change.replaces:
-            return [created]
-        return [replace(known(change.replaces), state=QueryState.DROPPED, dropped_batch=batch), created]
+        return [*replaced, created]
+
+    def _without_broken(self, registry: Registry, batch: int) -> Registry:
+        """Queries that compiled once and do not any more, with this version of Dovetail, are stopped alone."""
+        broken: list[QueryRecord] = []
+        for record in registry.running:
+            if record.id not in self._compiled:
+                try:
+                    self._compiled[record.id] = self.compile(record.sql)
+                except SqlError as error:
+                    _log.error("query %s is stopped: %s", record.name, _does_not_compile(error))
+                    broken.append(quarantined(record, _does_not_compile(error), batch))
+        return registry.updated(broken) if broken else registry
 
 
 def watermarks_of_new(query: JoinQuery, state: EngineState, streams: Mapping[str, Stream]) -> dict[str, int]:
@@ -324,6 +343,10 @@ def _check_sink(name: str, options: QueryOptions, before: QueryOptions | None) -
     """A new sink must not bring secrets in clear; one of an older checkpoint stays as it is."""
     if options.sink is not None and (before is None or options.sink != before.sink):
         check_no_secrets(f"the sink of query {name!r}", options.sink.options)
+
+
+def _does_not_compile(error: SqlError) -> str:
+    return f"its text does not compile any more: {error.what}" + (f"; instead: {error.hint}" if error.hint else "")
 
 
 def _declaration(spec: StreamSpec, request: str) -> Change:
