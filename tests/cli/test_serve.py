@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 from typer.testing import CliRunner
@@ -23,11 +24,33 @@ def run(*words: str | Path) -> tuple[int, str]:
 
 
 def test_a_configuration_is_checked_without_spark(config: Path) -> None:
-    assert run("serve", config, "--check") == (0, f"{config}: 1 streams, 0 queries, nothing wrong")
+    code, text = run("serve", config, "--check")
+    assert (code, text.splitlines()) == (
+        0,
+        ["line 3, stream ticks: create", f"{config}: 1 streams, 0 queries, nothing wrong"],
+    )
     config.write_text("checkpoint_dir: x\nlisten: {port: many}\n")
     code, text = run("serve", config, "--check")
     assert code == 1
     assert "line 2, listen.port" in text
+
+
+def test_a_check_compiles_every_query_and_names_line_and_query(config: Path) -> None:
+    config.write_text(
+        config.read_text()
+        + dedent("""\
+        queries:
+          right: {sql: SELECT value FROM ticks}
+          wrong:
+            sql: SELECT valu FROM ticks
+        """)
+    )
+    code, text = run("serve", config, "--check")
+    assert code == 1
+    lines = text.splitlines()
+    assert "line 5, query right: create" in lines
+    assert any(line.startswith("line 7, query wrong: cannot be used: ") and "valu" in line for line in lines)
+    assert "1 of 1 streams and 2 queries cannot be used" in text
 
 
 def test_tokens_are_made_listed_and_revoked(config: Path) -> None:

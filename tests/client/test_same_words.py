@@ -25,7 +25,7 @@ ONLY_IN_PROCESS = {
     Tail: set(),
 }
 ONLY_OVER_HTTP = {
-    Session: {"close", "statuses", "url", "validate"},
+    Session: {"apply_file", "close", "statuses", "url", "validate"},
     # JSON values as they come, without Arrow.
     Query: {"rows"},
     # What a service says beside batches.

@@ -43,8 +43,17 @@ def test_nothing_is_reached_without_a_token(world, path):
 def test_what_needs_no_token_says_nothing(world):
     client = world.client(role=None)
     assert client.get("/healthz").json() == {"status": "ok"}
-    assert client.get("/openapi.json").json()["info"]["title"] == "Dovetail"
-    assert client.get("/docs").status_code == 200
+
+
+def test_pages_about_the_interface_need_a_token_unless_they_are_open_and_come_from_here_alone(world):
+    for path in ("/openapi.json", "/docs"):
+        assert world.client(role=None).get(path).status_code == 401
+        assert world.client(Role.READ).get(path).status_code == 200
+    opened = world.client(role=None, open_docs=True)
+    assert opened.get("/openapi.json").json()["info"]["title"] == "Dovetail"
+    page = opened.get("/docs")
+    assert (page.status_code, "POST /v1/queries" in page.text, "://" in page.text) == (200, True, False)
+    assert "script" not in page.text
 
 
 @pytest.mark.parametrize("path", READS)
@@ -72,22 +81,105 @@ def test_a_sink_needs_an_admin_unless_it_is_open(world, join):
     assert opened.post("/v1/queries", json=body).status_code in (202, 422)
 
 
-def test_a_query_whose_sink_would_stay_is_replaced_by_admins_only(world, client, join):
+def test_a_query_whose_sink_would_stay_is_replaced_by_admins_only(world, join):
     body = {"sql": join, "name": "q", "options": {"sink": "parquet", "sink.path": "/srv/x"}}
-    assert client.post("/v1/queries", json=body).status_code == 202
+    opened = world.client(Role.WRITE, open_sinks=("parquet",))
+    assert opened.post("/v1/queries", json=body).status_code == 202
     other = {"sql": join + " -- another"}
     assert world.client(Role.WRITE).put("/v1/queries/q", json=other).status_code == 403
-    assert world.client(Role.WRITE, open_sinks=("parquet",)).put("/v1/queries/q", json=other).status_code == 202
-    assert client.get("/v1/queries/q").json()["options"]["sink"]["format"] == "parquet"
+    assert opened.put("/v1/queries/q", json=other).status_code == 202
+    assert opened.get("/v1/queries/q").json()["options"]["sink"]["format"] == "parquet"
 
 
-def test_secrets_of_a_sink_are_not_shown(world, client, join):
-    options = {"sink": "kafka", "sink.topic": "t", "sink.kafka.sasl.jaas.config": "pass=hunter2"}
+def test_a_writer_changes_its_own_queries_and_an_admin_all(world, client, join):
+    writer = world.client(Role.WRITE)
+    for who, name in ((client, "of_admin"), (writer, "of_writer")):
+        assert who.post("/v1/queries", json={"sql": join, "name": name}).status_code == 202
+    other = {"sql": join + " -- another"}
+    refused = [
+        writer.delete("/v1/queries/of_admin"),
+        writer.put("/v1/queries/of_admin", json=other),
+        writer.post("/v1/queries", json={**other, "name": "of_admin", "replace": True}),
+        writer.patch("/v1/queries/of_admin", json={"options": {"max_results_per_batch": 1}}),
+        writer.post("/v1/statements", json={"statement": "DROP CONTINUOUS QUERY of_admin"}),
+        writer.post(
+            "/v1/statements", json={"statement": "ALTER CONTINUOUS QUERY of_admin SET (max_results_per_batch = 1)"}
+        ),
+        writer.post("/v1/statements", json={"statement": f"CREATE OR REPLACE CONTINUOUS QUERY of_admin AS {join}"}),
+    ]
+    for answer in refused:
+        assert (answer.status_code, answer.json()["error"]["type"]) == (403, "RoleTooLow"), answer.text
+        assert "belongs to 'admin'" in answer.text
+    assert world.audit().count('"outcome":"refused"') == len(refused)
+    assert writer.put("/v1/queries/of_writer", json=other).status_code == 202
+    assert writer.delete("/v1/queries/of_writer").status_code == 202
+    assert client.delete("/v1/queries/of_admin").status_code == 202
+
+
+def test_values_of_a_sink_are_not_shown_unless_they_are_known_to_be_harmless(world, client, join):
+    options = {"sink": "kafka", "sink.topic": "t", "sink.kafka.unheard.of": "hunter2"}
     assert client.post("/v1/queries", json={"sql": join, "name": "q", "options": options}).status_code == 202
     for answer in (client.get("/v1/queries"), client.get("/v1/queries/q"), client.get("/v1/queries/q/explain")):
         assert "hunter2" not in answer.text
     assert client.get("/v1/queries/q").json()["options"]["sink"]["options"]["topic"] == "t"
-    assert world.session.engine.queries.named("q").options.sink.options["kafka.sasl.jaas.config"] == "pass=hunter2"
+    sink = world.session.engine.queries.named("q").options.sink
+    assert (sink.options["kafka.unheard.of"], "hunter2" in repr(sink)) == ("hunter2", False)
+
+
+SECRETS = {
+    "url": "jdbc:postgresql://db/shop?user=u&password=hunter2",
+    "pwd": "hunter2",
+    "apikey": "hunter2",
+    "passphrase": "hunter2",
+    "private_key": "hunter2",
+    "sas": "hunter2",
+    "kafka.ssl.keystore.key": "hunter2",
+    "header.Authorization": "Bearer hunter2",
+    "path": "s3a://key:hunter2@bucket/folder",
+}
+
+
+@pytest.mark.parametrize("key", SECRETS)
+def test_a_secret_in_clear_is_refused_and_stands_nowhere(world, client, join, caplog, key):
+    caplog.set_level(logging.DEBUG)
+    sink = {"sink": "jdbc", f"sink.{key}": SECRETS[key]}
+    assert client.post("/v1/queries", json={"sql": join, "name": "plain", "options": {}}).status_code == 202
+    answers = [
+        client.post("/v1/queries", json={"sql": join, "name": "q", "options": sink}),
+        client.patch("/v1/queries/plain", json={"options": sink}),
+        client.post("/v1/streams", json={"name": "s", "format": "rate", "options": {key: SECRETS[key]}}),
+    ]
+    for answer in answers:
+        assert (answer.status_code, answer.json()["error"]["type"]) == (422, "SecretError"), answer.text
+        assert "secret://env/NAME" in answer.json()["error"]["hint"]
+        assert "hunter2" not in answer.text
+    assert "hunter2" not in caplog.text
+    for path in world.folder.rglob("*"):
+        assert not path.is_file() or b"hunter2" not in path.read_bytes(), path
+
+
+def test_a_reference_is_kept_and_shown_as_it_is_and_needs_an_admin(world, client, join):
+    options = {"sink": "kafka", "sink.topic": "t", "sink.kafka.sasl.jaas.config": "secret://env/JAAS"}
+    body = {"sql": join, "name": "q", "options": options}
+    assert client.post("/v1/queries", json=body).status_code == 202
+    shown = client.get("/v1/queries/q").json()["options"]["sink"]["options"]
+    assert shown == {"topic": "t", "kafka.sasl.jaas.config": "secret://env/JAAS"}
+    writer = world.client(Role.WRITE, open_sinks=("kafka",))
+    refused = writer.post("/v1/queries", json={**body, "name": "r"})
+    assert (refused.status_code, refused.json()["error"]["type"]) == (403, "RoleTooLow")
+    malformed = {"sink": "kafka", "sink.topic": "secret://vault/x"}
+    answer = client.post("/v1/queries", json={"sql": join, "name": "r", "options": malformed})
+    assert (answer.status_code, answer.json()["error"]["type"]) == (422, "SecretError")
+
+
+def test_files_of_a_checkpoint_and_a_service_are_their_owners_alone(world, client, join):
+    assert client.post("/v1/queries", json={"sql": join, "name": "q"}).status_code == 202
+    world.push(a=[(1, 2, 0)], b=[(1, 3, 1)])
+    found = [path for folder in ("checkpoint", "service") for path in (world.folder / folder).rglob("*")]
+    kinds = {path.relative_to(world.folder).parts[:2] for path in found}
+    assert {("checkpoint", "buckets"), ("checkpoint", "results"), ("checkpoint", "changelog")} <= kinds
+    for path in [*found, world.folder / "checkpoint", world.folder / "service"]:
+        assert path.stat().st_mode & 0o777 == (0o700 if path.is_dir() else 0o600), path
 
 
 def test_whoami(world):

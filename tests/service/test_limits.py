@@ -64,7 +64,7 @@ def test_changes_come_at_a_rate(world, join):
 
 def test_permits_come_back_with_time():
     now = 0.0
-    rate = RateLimit(per_s=2, burst=2, now=lambda: now)
+    rate = RateLimit("changes", per_s=2, burst=2, now=lambda: now)
     rate.take("x")
     rate.take("x")
     with pytest.raises(TooMany) as refused:

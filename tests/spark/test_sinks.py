@@ -125,3 +125,23 @@ def test_a_broken_sink_says_so_while_batches_go_on_and_its_successor_gets_everyt
 def answers(setting: Setting, out: Path) -> list[tuple[Any, ...]]:
     columns = ["k", "v", "v_2", "dovetail_query", "dovetail_batch", "dovetail_sequence"]
     return sorted(tuple(row) for row in setting.spark.read.parquet(str(out)).select(*columns).collect())
+
+
+def test_a_secret_is_resolved_when_the_sink_is_written_and_stands_nowhere(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    taken = setting.folder / "hunter2"
+    taken.write_text("a file, where a folder is wanted")
+    session = setting.open()
+    query = session.create_query(SQL, name="q", **{"sink": "json", "sink.path": "secret://env/DOVETAIL_TEST_SINK"})
+    monkeypatch.setenv("DOVETAIL_TEST_SINK", str(taken))
+    setting.run(session)
+    assert not query.await_delivered(1.0)
+    assert "***" in str(query.status.sink_error)
+    monkeypatch.setenv("DOVETAIL_TEST_SINK", str(setting.folder / "hunter2s"))
+    assert query.await_delivered(PATIENCE_S)
+    assert setting.spark.read.json(str(setting.folder / "hunter2s")).count() == BATCHES * ROWS
+    assert "hunter2" not in caplog.text
+    session.stop()
+    for path in (setting.folder / "checkpoint").rglob("*"):
+        assert not path.is_file() or b"hunter2" not in path.read_bytes(), path

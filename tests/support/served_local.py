@@ -32,8 +32,11 @@ class ServedLocalSession:
     ) -> LocalQuery:
         return self.local.create_query(sql, name, replace=replace, request=request, **options)
 
-    def declare_stream(self, spec: StreamSpec, *, request: str = "") -> None:
-        self.engine.streams.declare(spec, request=request)
+    def declare_stream(self, spec: StreamSpec, *, request: str = "", may_change: bool = False) -> None:
+        if may_change and self.engine.streams.declared().get(spec.name, spec) != spec:
+            self.engine.streams.redeclare(spec)
+        else:
+            self.engine.streams.declare(spec, request=request)
 
     def delivery_of(self, query_id: str) -> Delivery | None:  # noqa: ARG002 - nothing is delivered in-process
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import uuid
 from collections.abc import Callable, Mapping
@@ -38,6 +39,7 @@ from dovetail.engine.progress.figures import BatchFigures
 from dovetail.engine.progress.print_progress import print_progress
 from dovetail.frontend.parse.statement import CreateStream
 from dovetail.query.durations import DurationError, parse_duration
+from dovetail.query.hide_secrets import check_no_secrets
 from dovetail.query.stream import Stream
 from dovetail.query.stream_spec import StreamSpec, stream_spec
 from dovetail.runtime.result_batch import ResultBatch
@@ -56,6 +58,7 @@ from dovetail.store.vacuum import VacuumReport, vacuum
 BATCH_PATIENCE_S, SINK_PATIENCE_S = 60.0, 10.0
 """How long a session that stops waits for the batch under way, and for its sinks."""
 RECENT_BATCHES = 32
+_log = logging.getLogger("dovetail")
 
 
 class Session:
@@ -103,6 +106,8 @@ class Session:
         for name, spec in self._engine.streams.declared().items():
             self._pipeline.add_stream(name, spec)
         self._declaring = threading.Lock()
+        # A query that comes while the pipeline starts must be known before, or have it read its columns afterwards.
+        self._starting = threading.Lock()
         self._recent_figures: tuple[BatchFigures, ...] = ()
         self._engine.answers.listen(self._note_figures)
         streams = self._engine.streams.declared
@@ -146,19 +151,36 @@ class Session:
         self._engine.streams.create(Stream(name, stream_columns(name, df.schema), event_time, lateness_us))
         self._pipeline.add_stream(name, df)
 
-    def declare_stream(self, spec: StreamSpec, *, request: str = "") -> None:
+    def declare_stream(self, spec: StreamSpec, *, request: str = "", may_change: bool = False) -> None:
         """Add a stream that Dovetail opens itself, before the start or while running; after a restart it is there.
 
             columns = (("id", BIGINT), ("ts", TIMESTAMP))  # from dovetail.query.types
             session.declare_stream(StreamSpec("orders", columns, "parquet", {"path": "/data/orders"}, "ts"))
 
-        The same declaration again is no change. While running, this call waits until the batch under way has ended;
-        all streams of the session must have been declared then.
+        The same declaration again is no change. With `may_change` another one of a known name changes its lateness, its
+        options, or adds columns. While running, this call waits until the batch under way has ended; all streams of the
+        session must have been declared then.
         """
         with self._declaring:
-            if not self._engine.streams.is_declared(spec, request=request):
+            known = self._engine.streams.declared().get(spec.name)
+            if may_change and known is not None and known != spec:
+                self._engine.streams.check_change(spec)
                 check_source(self._spark, spec)
-                self._pipeline.declare_stream(spec, lambda: self._engine.streams.declare(spec, request=request))
+                self._pipeline.declare_stream(spec, lambda: self._redeclare(spec))
+            elif not self._engine.streams.is_declared(spec, request=request):
+                check_no_secrets(f"stream {spec.name!r}", spec.options)
+                check_source(self._spark, spec)
+                self._pipeline.declare_stream(spec, lambda: self._declare(spec, request))
+
+    def _declare(self, spec: StreamSpec, request: str) -> Mapping[str, set[str]]:
+        self._engine.streams.declare(spec, request=request)
+        return self._engine.queries.read_columns()
+
+    def _redeclare(self, spec: StreamSpec) -> Mapping[str, set[str]]:
+        anew = self._engine.streams.redeclare(spec)
+        if anew:
+            _log.info("stream %s has changed, so these queries begin anew: %s", spec.name, ", ".join(anew))
+        return self._engine.queries.read_columns()
 
     @property
     def streams(self) -> list[StreamDescription]:
@@ -196,8 +218,10 @@ class Session:
     def _accept_query(
         self, sql: str, name: str, options: Mapping[str, Any], *, may_replace: bool, request: str
     ) -> QueryRecord:
-        if self._pipeline.is_active:
-            self._pipeline.read_more(self._engine.queries.compile(sql).read_columns())
+        with self._starting:
+            if not self._pipeline.is_active:
+                return self._engine.queries.create(sql, name, options, may_replace=may_replace, request=request)
+        self._pipeline.read_more(self._engine.queries.compile(sql).read_columns())
         return self._engine.queries.create(sql, name, options, may_replace=may_replace, request=request)
 
     def _accept_stream(self, statement: CreateStream, request: str) -> None:
@@ -243,9 +267,10 @@ class Session:
         trigger = check_trigger(trigger) or self._trigger
         if self._engine.plans.elastic is not None:
             self._engine.plans.elastic.interval_s = interval_s(trigger)
-        self._pipeline.start(trigger, self._engine.queries.read_columns())
-        self._forget_spark()
-        self._forget_spark = stop_before(self._spark.sparkContext, self.stop)
+        with self._starting:
+            self._pipeline.start(trigger, self._engine.queries.read_columns())
+            self._forget_spark()
+            self._forget_spark = stop_before(self._spark.sparkContext, self.stop)
         self._backfill_thread.start()
         return self
 

@@ -114,6 +114,11 @@ class Client:
         progress: dict[str, Any] | None = json_of(self._transport.get("/v1/progress"))["progress"]
         return progress
 
+    def apply_file(self) -> list[dict[str, Any]]:
+        """Have the service read its file again and change what differs; the answer has what it did, and what failed."""
+        changes: list[dict[str, Any]] = self._transport.ask("/v1/apply", {})["changes"]
+        return changes
+
     def close(self) -> None:
         """Give the connections back; the service and its queries go on."""
         self._transport.close()

@@ -62,7 +62,7 @@ class Transport:
         return json_of(answer)
 
     def ask(self, path: str, body: Mapping[str, Any]) -> Any:
-        """A POST that changes nothing."""
+        """A POST that may be sent again: it changes nothing, or the same once more."""
         return json_of(self._attempts(lambda: self._http.post(path, json=body)))
 
     @contextmanager

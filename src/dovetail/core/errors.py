@@ -7,15 +7,17 @@ service tell user mistakes (`SqlError`, `StreamError`, `QueryError`) from broken
 from __future__ import annotations
 
 from dovetail.core.calling_line import calling_line
+from dovetail.core.known_secrets import without_secrets
 
 
 class DovetailError(Exception):
     """Base of all errors that Dovetail raises on purpose."""
 
     def __init__(self, what: str, *, where: str | None = None, hint: str | None = None) -> None:
-        self.what = what
-        self.where = where
-        self.hint = hint
+        # Some texts are of libraries, which repeat what they were given.
+        self.what = without_secrets(what)
+        self.where = where and without_secrets(where)
+        self.hint = hint and without_secrets(hint)
         super().__init__(self._text())
 
     def _text(self) -> str:
@@ -73,6 +75,10 @@ class QueryError(DovetailError):
 
 class LimitExceeded(QueryError):
     """A query that takes more than its share, or would."""
+
+
+class SecretError(DovetailError):
+    """A secret in clear where a reference is wanted, or a reference without a secret behind it."""
 
 
 class SinkError(DovetailError):

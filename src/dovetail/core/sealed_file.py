@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 from dovetail.core.errors import DamagedFile
+from dovetail.core.private_files import private_folder, write_private
 from dovetail.core.sync import sync
 
 T = TypeVar("T")
@@ -42,9 +43,9 @@ def sealed(record: Any) -> str:
 
 def write_draft(target: Path, text: str, token: str) -> Path:
     """The text in a file beside `target` that nobody else writes; nothing is synced yet."""
-    target.parent.mkdir(parents=True, exist_ok=True)
+    private_folder(target.parent)
     draft = target.with_suffix(f".{token}.draft")
-    draft.write_text(text)
+    write_private(draft, text)
     return draft
 
 

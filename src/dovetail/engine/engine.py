@@ -107,9 +107,8 @@ class Engine:
             adoption.follow(self.head.state)
 
     def check_ready(self) -> None:
-        """Raise unless every stream of the checkpoint is registered again and every query compiles."""
+        """Raise unless every stream of the checkpoint is registered again."""
         self.streams.check_ready()
-        self.queries.check_ready()
 
     def close(self) -> None:
         self._checkpoint_lock.release()

@@ -14,7 +14,7 @@ are there at all, and `where` which pairs and padded rows are answered.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from dovetail.core.errors import CrossProduct, QueryError
@@ -217,6 +217,10 @@ class JoinQuery:
 
     def relation(self, alias: str) -> Relation:
         return next(relation for relation in self.relations if relation.alias == alias)
+
+    def means_the_same(self, other: JoinQuery) -> bool:
+        """Whether both answer alike for ever, however their texts are written."""
+        return replace(self, sql=other.sql) == other
 
     def read_columns(self) -> dict[str, set[str]]:
         """By stream, the columns that some expression speaks of. Time bounds name none: event times are always read."""

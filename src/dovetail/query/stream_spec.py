@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
 from dovetail.core.errors import StreamError
 from dovetail.query.durations import DurationError, parse_duration
+from dovetail.query.formats import FILE_FORMATS, KAFKA, RATE
 from dovetail.query.hide_secrets import hide_secrets
 from dovetail.query.stream import Stream
 from dovetail.query.types import BIGINT, COLUMN_TYPES, INT, STRING, TIMESTAMP, SqlType, parse_column_type
 
 Columns = tuple[tuple[str, SqlType], ...]
 
-FILE_FORMATS = ("parquet", "json", "csv", "orc", "text", "avro", "xml")
-KAFKA = "kafka"
-RATE = "rate"
 RATE_COLUMNS: Columns = (("timestamp", TIMESTAMP), ("value", BIGINT))
 TEXT_COLUMNS: Columns = (("value", STRING),)
 KAFKA_META_COLUMNS: Columns = (
@@ -38,7 +36,7 @@ _FORMAT = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,199}\Z")
 _TOPIC_KEYS = ("subscribe", "subscribepattern", "assign")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class StreamSpec:
     """A Spark source by the name of its format, with the options that Spark's reader takes, and the columns to read.
 
@@ -91,8 +89,12 @@ class StreamSpec:
 
     @property
     def shown_options(self) -> dict[str, str]:
-        """The options without what looks like a secret, for people and logs."""
-        return hide_secrets(self.options)
+        """The options without secrets, for people and logs."""
+        return hide_secrets(self.format, self.options)
+
+    def __repr__(self) -> str:
+        shown = {**vars(self), "options": self.shown_options}
+        return f"StreamSpec({', '.join(f'{entry.name}={shown[entry.name]!r}' for entry in fields(self))})"
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self) | {"columns": [[name, str(sql_type)] for name, sql_type in self.columns]}

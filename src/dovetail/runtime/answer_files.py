@@ -8,6 +8,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dovetail.core.private_files import private_folder
 from dovetail.core.sync import sync_later
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.store.checksum import ChecksumFile
@@ -28,7 +29,7 @@ class AnswerFiles:
     def write(self, query: str, pieces: list[pa.RecordBatch]) -> None:
         if query not in self._writers:
             path = self._root / self._path(query)
-            path.parent.mkdir(parents=True, exist_ok=True)
+            private_folder(path.parent)
             # Answers are written once and mostly read once: spend no time on dictionaries and statistics.
             file = self._files[query] = ChecksumFile(path)
             self._writers[query] = pq.ParquetWriter(

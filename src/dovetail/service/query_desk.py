@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dovetail.core.errors import UnknownQuery
+from dovetail.core.secret_reference import is_reference
 from dovetail.engine.control.changelog import Action
 from dovetail.engine.control.query_options import SINK
 from dovetail.engine.control.registry import QueryRecord, QueryState
@@ -17,6 +18,7 @@ from dovetail.service.access.rate_limit import RateLimit
 from dovetail.service.access.refusals import RoleTooLow, TooLarge, TooMany
 from dovetail.service.access.tokens import Caller, Role
 from dovetail.service.config.options import ServiceOptions
+from dovetail.service.desired_state import DesiredState
 from dovetail.service.served_session import ServedSession
 
 RESULTS_LIMIT = "max_results_per_batch"
@@ -36,12 +38,13 @@ class QueryDraft:
 class QueryDesk:
     """Blocking: to be called from worker threads. `key` is what the client sent as its id of the request."""
 
-    def __init__(self, session: ServedSession, owners: Owners, options: ServiceOptions) -> None:
+    def __init__(self, session: ServedSession, owners: Owners, options: ServiceOptions, desired: DesiredState) -> None:
         self._session = session
         self._engine = session.engine
         self._owners = owners
+        self._desired = desired
         self._options = options
-        self._rate = RateLimit(options.limits.changes_per_s, options.limits.changes_burst)
+        self._rate = RateLimit("changes", options.limits.changes_per_s, options.limits.changes_burst)
 
     def create(self, caller: Caller, draft: QueryDraft, key: str) -> QueryRecord:
         self.check_change(caller, draft.options)
@@ -49,6 +52,7 @@ class QueryDesk:
         name = draft.name or _made_up_name(caller, key)
         known = self._engine.queries.named(name)
         if draft.may_replace and known is not None:
+            self._check_owner(caller, name)
             self._check_kept_sink(caller, known)
         with self._owners.claiming(name, caller.name) as claim:
             self._check_count(caller)
@@ -57,12 +61,14 @@ class QueryDesk:
                 draft.sql, name, replace=draft.may_replace, request=request_of(caller, key), **options
             )
             claim.is_kept = known is None or known.id != handle.id
+            self._desired.forget(name)
         return self._engine.queries.record(handle.id)
 
     def set_options(self, caller: Caller, name: str, given: Mapping[str, Any], key: str) -> QueryRecord:
         self.check_change(caller, given)
         request = request_of(caller, key)
         record = self._engine.queries.to_change(Action.SET, name, request) or self.find(name)
+        self._check_owner(caller, record.name)
         return self._engine.queries.set_options(record.id, given, request=request)
 
     def drop(self, caller: Caller, name: str, key: str) -> QueryRecord:
@@ -70,6 +76,7 @@ class QueryDesk:
         self.check_change(caller)
         request = request_of(caller, key)
         record = self._engine.queries.to_change(Action.DROP, name, request) or self.find(name)
+        self._check_owner(caller, record.name)
         return self._engine.queries.drop(record.id, request=request)
 
     def find(self, name: str) -> QueryRecord:
@@ -91,12 +98,28 @@ class QueryDesk:
         self._rate.take(caller.name)
         options = options or {}
         self._check_results_limit(caller, options)
+        if not caller.role.includes(Role.ADMIN) and any(is_reference(str(value)) for value in options.values()):
+            raise RoleTooLow(
+                "a reference is resolved with the service's own rights, so it needs the role admin",
+                hint="ask an admin to create the query",
+            )
         names_sink = any(key == SINK or key.startswith(f"{SINK}.") for key in options)
         if names_sink and options.get(SINK) not in self._options.open_sinks and not caller.role.includes(Role.ADMIN):
             raise RoleTooLow(
                 "a sink writes wherever its options say, so it needs the role admin",
                 hint=f"ask an admin, or use one of: {', '.join(self._options.open_sinks) or 'none is open to all'}",
             )
+
+    def check_change_of(self, caller: Caller, name: str) -> None:
+        """Before a statement changes a query of this name: whether it is the caller's, if there is one."""
+        if self._engine.queries.named(name) is not None:
+            self._check_owner(caller, name)
+
+    def _check_owner(self, caller: Caller, name: str) -> None:
+        owner = self._owners.of(name)
+        if owner != caller.name and not caller.role.includes(Role.ADMIN):
+            whose = "is of the service's file" if owner is None else f"belongs to {owner!r}"
+            raise RoleTooLow(f"query {name!r} {whose}", hint="its owner changes it, or an admin")
 
     def _check_kept_sink(self, caller: Caller, replaced: QueryRecord) -> None:
         """A sink stays when its query is replaced: whoever may not choose it may not choose what goes to it either."""

@@ -12,7 +12,7 @@ Name = Annotated[str, Field(max_length=200)]
 StatementKind = Literal[
     "create_query", "alter_query", "drop_query", "show_queries", "show_streams", "explain", "create_stream"
 ]
-State = Literal["pending", "running", "quarantined", "dropped"]
+State = Literal["pending", "running", "quarantined", "dropped", "failed"]
 
 
 class _Asked(BaseModel):
@@ -156,11 +156,29 @@ class ProgressView(BaseModel):
 
 
 class StatusView(BaseModel):
-    state: Literal["running", "stopping", "failed"]
+    state: Literal["starting", "running", "stopping", "failed"]
     error: str | None
+    hint: str | None
+    failures: int
+    retry_in_s: float | None
     committed_batch: int
     queries: dict[State, int]
+    file_failures: list[FileChangeView]
     version: str
+
+
+class FileChangeView(BaseModel):
+    """What the file asks for: `step` is create, replace, change, or fail if it cannot be had."""
+
+    kind: Literal["stream", "query"]
+    name: str
+    line: int
+    step: Literal["create", "replace", "change", "fail"]
+    what: str
+
+
+class AppliedFile(BaseModel):
+    changes: list[FileChangeView]
 
 
 class CallerView(BaseModel):
@@ -170,7 +188,8 @@ class CallerView(BaseModel):
 
 
 class HealthView(BaseModel):
-    status: Literal["ok", "stopping", "failed"]
+    status: Literal["ok", "starting", "stopping", "failed"]
+    error: str | None = None
 
 
 class ErrorBody(BaseModel):

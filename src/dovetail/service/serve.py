@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from types import FrameType
 
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from dovetail.api import Session
@@ -15,10 +16,11 @@ from dovetail.service.access.first_token import ensure_first_token
 from dovetail.service.access.tokens import TokenFile
 from dovetail.service.app import make_app
 from dovetail.service.config.config import ServiceConfig
+from dovetail.service.desired_state import DesiredState
 from dovetail.service.server import Server
+from dovetail.service.supervise import Supervisor
 
 Say = Callable[[str], None]
-_LOOK_EVERY_S = 0.5
 
 
 class StopSignal:
@@ -41,41 +43,39 @@ class StopSignal:
         self._made.set()
 
 
-def open_session(spark: SparkSession, config: ServiceConfig) -> Session:
-    """With the streams and queries of the file; what the checkpoint knows besides is there already."""
-    session = Session(spark, config.checkpoint_dir, trigger=config.trigger, **config.session)
-    try:
-        for spec in config.streams:
-            session.declare_stream(spec)
-        for query in config.queries:
-            session.create_query(query.sql, query.name, **query.options)
-    except BaseException:
-        session.stop()
-        raise
-    return session
-
-
 def serve(spark: SparkSession, config: ServiceConfig, say: Say, stop: StopSignal) -> None:
-    """Until `stop`, or until a session that drains its sources has done so; a failed session stays to be looked at."""
-    options = config.service_options
-    session = open_session(spark, config)
+    """Until `stop`, or until a session that drains its sources has done so; one that fails is started again."""
+    options, desired = config.service_options, DesiredState(config)
+    session = Session(spark, config.checkpoint_dir, trigger=config.trigger, **config.session)
     try:
         token = None
         if options.auth:
             token = ensure_first_token(TokenFile(options.tokens_file), config.auth.token_file, os.environ)
-        server = Server(make_app(session, options), options)
-        session.start()
-        with server:
+        app = make_app(session, options, desired, is_supervised=True)
+
+        def prepare() -> None:
+            for change in app.state.service.apply_file():
+                say(str(change))
+
+        # Asked before the session starts: sources may take their time, and people may want to drop a query first.
+        with Server(app, options) as server:
             _say_where(say, server.url, token, config)
             stop.listen()
-            while not stop.wait(_LOOK_EVERY_S) and not server.has_ended:
-                pass
+            Supervisor(session, app.state.service, stop, prepare=prepare, is_lost=lambda: _has_ended(spark)).run()
             say("stopping: the batch under way is finished first")
             server.stop_accepting()
             session.stop()
     finally:
         session.stop()
     say("stopped")
+
+
+def _has_ended(spark: SparkSession) -> bool:
+    """Whether Spark itself is gone: then only a new process helps."""
+    try:
+        return bool(spark.sparkContext._jsc.sc().isStopped())
+    except (Py4JError, OSError, AttributeError):
+        return True
 
 
 def _say_where(say: Say, url: str, token: str | None, config: ServiceConfig) -> None:

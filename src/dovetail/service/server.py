@@ -11,7 +11,8 @@ from fastapi import FastAPI
 
 from dovetail.core.errors import ServiceError
 from dovetail.service.config.options import ServiceOptions
-from dovetail.service.service import STOPPING, Service
+from dovetail.service.connections import Connections, guarded_protocol
+from dovetail.service.service import Service
 
 _START_TIMEOUT_S = 30.0
 _STOP_TIMEOUT_S = 10
@@ -25,9 +26,16 @@ class Server:
         self._service: Service = app.state.service
         self._options = options
         self._socket: socket.socket | None = None
+        self._service.connections = connections = Connections(options.limits)
+        tls = options.tls
         self._uvicorn = uvicorn.Server(
             uvicorn.Config(
                 app,
+                http=guarded_protocol(connections),
+                ws="none",
+                timeout_keep_alive=options.limits.idle_timeout_s,
+                ssl_certfile=None if tls is None else str(tls.certificate),
+                ssl_keyfile=None if tls is None else str(tls.key),
                 access_log=False,
                 log_config=None,
                 server_header=False,
@@ -42,7 +50,8 @@ class Server:
     def url(self) -> str:
         assert self._socket is not None, "start() comes first"
         host, port = self._socket.getsockname()[:2]
-        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        scheme = "http" if self._options.tls is None else "https"
+        return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
     def start(self) -> Server:
         self._socket = _bound(self._options)
@@ -55,11 +64,6 @@ class Server:
                 break
             waited.wait(0.01)
         raise ServiceError("the HTTP server did not start", hint="see the log")
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether the session came to its end by itself; not if it failed, because then people look why."""
-        return self._service.health.state == STOPPING
 
     def stop_accepting(self) -> None:
         """No more changes; reads and event streams go on until `stop`."""

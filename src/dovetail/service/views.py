@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from dovetail.core.errors import DovetailError
 from dovetail.engine.control.query_options import QueryOptions
 from dovetail.engine.control.registry import QueryRecord
 from dovetail.engine.delivery.delivery import Delivery
@@ -15,11 +16,11 @@ from dovetail.plan.live_query import LiveQuery
 from dovetail.plan.needs import growing_streams
 from dovetail.query.answer_columns import answer_columns
 from dovetail.query.growing_groups import growing_groups
-from dovetail.query.hide_secrets import hide_secrets
 from dovetail.query.join_query import JoinQuery, OutputColumn
 from dovetail.query.output_names import unique_names
 from dovetail.query.stream import Stream
 from dovetail.service.access.owners import Owners
+from dovetail.service.config.desired import FileChange
 from dovetail.service.schemas import (
     ColumnView,
     QueryStateView,
@@ -29,20 +30,47 @@ from dovetail.service.schemas import (
     ValidationView,
 )
 
+FAILED = "failed"
+_NOT_COMPILED: dict[str, Any] = {"columns": [], "change_column": None, "reads": {}}
+
 
 def query_state_view(engine: Engine, query_id: str) -> QueryStateView:
     return QueryStateView(**asdict(engine.queries.status(query_id)))
 
 
 def query_view(engine: Engine, owners: Owners, record: QueryRecord, delivery: Delivery | None) -> QueryView:
-    compiled, estimate = engine.queries.compiled(record.id), engine.queries.estimate_of(record.id)
+    estimate = engine.queries.estimate_of(record.id)
+    try:
+        fields = _compiled_fields(engine.queries.compiled(record.id))
+    except DovetailError:
+        # One that ended before its streams changed: it stays in the list.
+        fields = _NOT_COMPILED
     return QueryView(
         **asdict(engine.queries.status(record.id, delivery)),
-        **_compiled_fields(compiled),
+        **fields,
         owner=owners.of(record.name),
         options=_shown(record.options),
         estimate=None if estimate is None else estimate.to_json(),
     )
+
+
+def failed_view(failed: FileChange, committed_batch: int) -> QueryView:
+    """A query of the file that cannot be used."""
+    none = dict.fromkeys((each for each in QueryView.model_fields if each not in _NOT_COMPILED), None)
+    known: dict[str, Any] = {
+        "id": failed.name,
+        "name": failed.name,
+        "sql": failed.sql,
+        "state": FAILED,
+        "error": str(failed),
+        "in_effect": False,
+        "total_rows": 0,
+        "committed_batch": committed_batch,
+        "options": {},
+        "growing_streams": [],
+        "growing_groups": [],
+    }
+    return QueryView(**{**none, **_NOT_COMPILED, **known})
 
 
 def validation_view(engine: Engine, sql: str) -> ValidationView:
@@ -74,7 +102,7 @@ def _shown(options: QueryOptions) -> dict[str, Any]:
     """Whoever may read may not use the sink's passwords."""
     record = options.to_json()
     if options.sink is not None:
-        record["sink"] = {"format": options.sink.format, "options": hide_secrets(options.sink.options)}
+        record["sink"] = {"format": options.sink.format, "options": options.sink.shown_options}
     return record
 
 

@@ -30,6 +30,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dovetail.core.errors import BucketCorrupt, BucketMissing, SessionError
+from dovetail.core.private_files import private_folder
 from dovetail.core.sync import sync_later
 from dovetail.kernels.match.match_pairs import NULL_TIME
 from dovetail.store.checksum import ChecksumFile, FileIdentity, file_checksum
@@ -170,7 +171,7 @@ def write_bucket(root: Path, content: BucketContent, **described: Any) -> Bucket
             names.append(f"o:{place}")
     batch = pa.RecordBatch.from_arrays(arrays, names)
     path = root / described["path"]
-    path.parent.mkdir(parents=True, exist_ok=True)
+    private_folder(path.parent)
     sink = ChecksumFile(path)
     with sink, pa.ipc.new_file(pa.PythonFile(sink, mode="w"), batch.schema) as writer:
         writer.write_batch(batch)

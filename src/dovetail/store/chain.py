@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from dovetail.core.errors import DamagedFile, ManifestVersionTaken, StoreError
+from dovetail.core.private_files import private_folder
 from dovetail.core.sealed_file import new_token, put, write_draft
 from dovetail.core.sync import sync, sync_all
 from dovetail.store.bucket_file import check_bucket
@@ -96,7 +97,7 @@ class Chain:
     def _set_aside(self, batch: int, damage: StoreError) -> None:
         path = self.root / manifest_file(batch)
         kept = self.root / SET_ASIDE / f"{path.name}.{self.token}"
-        kept.parent.mkdir(exist_ok=True)
+        private_folder(kept.parent)
         path.replace(kept)
         if self.syncs:
             sync_all([path.parent, kept.parent, self.root])

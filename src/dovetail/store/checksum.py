@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dovetail.core.private_files import open_private_bytes
+
 _PIECE_BYTES = 1 << 22
 
 
@@ -36,7 +38,7 @@ class ChecksumFile:
     """A file that sums up what passes; Arrow writes few large pieces, so Python is not in the way."""
 
     def __init__(self, path: Path) -> None:
-        self._file = path.open("wb", buffering=0)
+        self._file = open_private_bytes(path, buffering=0)
         self.checksum = 0
         self.size_bytes = 0
         self.closed = False

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from dovetail.core.errors import CheckpointVersionMismatch, SessionError
+from dovetail.core.private_files import close_folder
 from dovetail.core.sealed_file import FileKind, damaged, read_sealed, write_sealed
 from dovetail.core.sync import sync
 
@@ -39,6 +40,7 @@ def open_layout(root: Path, *, syncs: bool = False) -> None:
         raise SessionError(
             f"{root} is not empty and is no Dovetail checkpoint", hint="give a new or empty folder as checkpoint_dir"
         )
+    close_folder(root)
     write_sealed(version_file, {"layout": LAYOUT_VERSION}, syncs=syncs)
     if syncs:
         sync(root.parent)

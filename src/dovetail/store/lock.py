@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import IO
 
 from dovetail.core.errors import CheckpointLocked
+from dovetail.core.private_files import close_folder, open_private
 
 
 class CheckpointLock:
     """Held from construction until `release`."""
 
     def __init__(self, root: Path) -> None:
-        root.mkdir(parents=True, exist_ok=True)
-        self._file: IO[str] = (root / ".lock").open("a+")
+        close_folder(root)
+        self._file: IO[str] = open_private(root / ".lock", "a+")
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

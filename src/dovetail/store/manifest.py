@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.core.errors import DamagedFile
+from dovetail.core.private_files import private_folder, write_private
 from dovetail.core.sealed_file import FileKind, damaged, read_sealed, sealed
 from dovetail.store.bucket_file import BucketMeta
 from dovetail.store.layout import manifest_file, state_file
@@ -156,8 +157,8 @@ def write_state(root: Path, state: State, token: str) -> tuple[str, int]:
     }
     text = json.dumps(record, separators=(",", ":"))
     path = state_file(state.batch, token)
-    (root / path).parent.mkdir(parents=True, exist_ok=True)
-    (root / path).write_text(text)
+    private_folder((root / path).parent)
+    write_private(root / path, text)
     return path, zlib.crc32(text.encode())
 
 

@@ -19,6 +19,7 @@ from itertools import count
 from pathlib import Path
 
 from dovetail.core.errors import DamagedFile
+from dovetail.core.private_files import private_folder, write_private
 from dovetail.store.chain import Chain
 from dovetail.store.layout import spark_dir
 from dovetail.store.manifest import SourceLog, read_manifests
@@ -91,8 +92,8 @@ def _rebuild(chain: Chain, folder: Path, log: SourceLog) -> None:
                 hint="restore Spark's folder of the checkpoint from a backup",
             )
         _remove(folder / path)
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(texts[path])
+        private_folder((folder / path).parent)
+        write_private(folder / path, texts[path])
 
 
 def _check_old(folder: Path, batch: int) -> None:

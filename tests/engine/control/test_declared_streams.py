@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -89,9 +90,9 @@ def test_a_name_that_differs_only_in_case_is_refused(root: Path) -> None:
 
 def test_what_differs_is_said_without_secrets(root: Path) -> None:
     session = LocalSession(root)
-    session.engine.streams.declare(files("a", **{"my.password": "old"}))
+    session.engine.streams.declare(files("a", **{"my.own": "old"}))
     with pytest.raises(StreamError, match="declared already") as caught:
-        session.engine.streams.declare(files("a", **{"my.password": "new"}))
+        session.engine.streams.declare(files("a", **{"my.own": "new"}))
     assert "old" not in str(caught.value).replace("/data/a", "")
     session.close()
 
@@ -168,3 +169,24 @@ def test_a_wrong_declaration_never_reaches_the_changelog(root: Path) -> None:
         session.engine.streams.declare(replace(files("a"), event_time="when"))
     assert list((root / "changelog").glob("*.json")) == []
     session.close()
+
+
+def test_a_query_that_does_not_compile_any_more_is_stopped_alone(root: Path, rows_of: RowsOf) -> None:
+    """As after an upgrade that refuses a text which was taken before."""
+    session = LocalSession(root)
+    for name in ("a", "b"):
+        session.engine.streams.declare(files(name))
+    session.create_query(Q, "good")
+    bad = session.create_query(Q, "bad")
+    session.close()
+    for path in (root / "changelog").glob("*.json"):
+        record = json.loads(path.read_text())
+        if record["name"] == "bad":
+            path.write_text(json.dumps({**record, "sql": "SELECT a.v FROM nowhere"}))
+    again = LocalSession(root)
+    again.push({"a": table_of([(1, 1, 0)]), "b": table_of([(1, 2, 0)])})
+    assert len(rows_of(again, "good")) == 1
+    record = again.engine.queries.record(bad.id)
+    assert (record.state.value, record.failed_batch) == ("quarantined", 0)
+    assert "does not compile any more" in str(record.error)
+    again.close()

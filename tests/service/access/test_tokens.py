@@ -74,6 +74,10 @@ def test_the_first_token_is_made_once(tokens):
 def test_the_first_token_may_be_given_and_changed(tokens, tmp_path):
     file = tmp_path / "first"
     file.write_text("a-token-of-more-than-24-characters\n")
+    file.chmod(0o644)
+    with pytest.raises(ServiceError, match=f"chmod 600 {file}"):
+        ensure_first_token(tokens, file, {})
+    file.chmod(0o600)
     assert ensure_first_token(tokens, file, {}) is None
     assert tokens.caller_of("a-token-of-more-than-24-characters").role is Role.ADMIN
     assert ensure_first_token(tokens, None, {VARIABLE: "another-token-of-more-than-24"}) is None

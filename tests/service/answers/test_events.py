@@ -131,10 +131,33 @@ def test_a_failed_session_ends_streams_and_stays_readable(world, client, join):
         events.next()
         world.session.fail(SessionError("the streaming query died"))
         assert events.rest()[-1][:2] == ("end", {"reason": "failed"})
-    assert (client.get("/healthz").status_code, client.get("/healthz").json()) == (503, {"status": "failed"})
+    assert (client.get("/healthz").status_code, client.get("/healthz").json()) == (
+        503,
+        {"status": "failed", "error": "the streaming query died"},
+    )
     status = client.get("/v1/status").json()
     assert (status["state"], status["error"]) == ("failed", "the streaming query died")
     assert len(client.get("/v1/queries/q/results").json()["rows"]) == 1
+
+
+def test_changes_are_taken_while_the_session_is_down(world, client, join):
+    client.post("/v1/queries", json={"sql": join, "name": "q"})
+    matches(world, 0)
+    world.session.fail(SessionError("the streaming query died"))
+    while client.get("/healthz").status_code == 200:
+        pass
+    assert client.post("/v1/queries", json={"sql": join, "name": "other"}).status_code == 202
+    assert client.patch("/v1/queries/q", json={"options": {"max_results_per_batch": 7}}).status_code == 202
+    assert client.delete("/v1/queries/q").json()["state"] == "dropped"
+    shown = client.post("/v1/statements", json={"statement": "SHOW QUERIES"}).json()["queries"]
+    assert [(query["name"], query["state"]) for query in shown] == [("other", "pending")]
+    matches(world, 100)
+    assert client.get("/v1/queries/other").json()["state"] == "running"
+
+
+def test_a_stopping_session_refuses_changes(world, client, join):
+    (server,) = world.server_by_options.values()
+    server.stop_accepting()
     refused = client.post("/v1/queries", json={"sql": join, "name": "other"})
     assert (refused.status_code, refused.json()["error"]["type"]) == (503, "Unavailable")
     assert "Retry-After" in refused.headers

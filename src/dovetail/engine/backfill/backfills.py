@@ -19,6 +19,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dovetail.core.errors import HistoryError, QueryError
+from dovetail.core.known_secrets import without_secrets
+from dovetail.core.private_files import private_folder
 from dovetail.engine.backfill.history import Arrivals, History
 from dovetail.engine.backfill.history_run import HistoryRun
 from dovetail.engine.backfill.record import Backfill, BackfillState, MissingResults
@@ -220,7 +222,7 @@ class Backfills:
         with self._lock:
             count = self._failures[query].count + 1 if query in self._failures else 1
             is_final = is_final or count >= MAX_FAILURES
-            self._failures[query] = Failure(str(error), count, is_final)
+            self._failures[query] = Failure(without_secrets(str(error)), count, is_final)
             run = None if is_final else self._runs.pop(query, None)
         if run is not None:
             run.close()
@@ -250,6 +252,6 @@ def _rows(files: Iterable[ResultFile]) -> int:
 def _link(source: Path, target: Path) -> None:
     """A second name for the file. A crash before the commit leaves it without meaning, and young enough for vacuum."""
     os.utime(source)
-    target.parent.mkdir(parents=True, exist_ok=True)
+    private_folder(target.parent)
     with suppress(FileExistsError):
         os.link(source, target)

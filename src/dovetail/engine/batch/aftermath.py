@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import TypeVar
 
+from dovetail.core.known_secrets import without_secrets
 from dovetail.engine.progress.figures import FailuresAfterCommit
 
 T = TypeVar("T")
@@ -24,6 +25,6 @@ class Aftermath:
             return step()
         except Exception as error:  # noqa: BLE001 - the batch is committed, whatever this is
             _log.exception("batch %d is committed, but %s failed", batch, what)
-            last = f"batch {batch}: {what}: {type(error).__name__}: {error}"
+            last = f"batch {batch}: {what}: {type(error).__name__}: {without_secrets(str(error))}"
             self.failures = FailuresAfterCommit(self.failures.count + 1, last)
             return otherwise

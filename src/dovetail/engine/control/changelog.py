@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.core.errors import ManifestVersionTaken, RequestReused
+from dovetail.core.private_files import private_folder
 from dovetail.core.sealed_file import FileKind, damaged, new_token, put, read_sealed, sealed, write_draft
 from dovetail.core.sync import sync, sync_all
 
+FOLDER = "changelog"
 REQUESTS_REMEMBERED = 10_000
 """How many applied entries are kept, so that a late retry still finds what became of its request."""
 
@@ -72,20 +74,23 @@ class Change:
         return mine == theirs
 
 
+def read_changes(root: Path) -> list[Change]:
+    """All entries of a checkpoint, the oldest first; also while a session appends to them."""
+    return [read_sealed(path, _ENTRY, Change.from_json) for path in sorted((root / FOLDER).glob("*.json"))]
+
+
 class Changelog:
     """Appends under a lock; readers see whole entries only."""
 
     def __init__(self, root: Path, *, applied: int = 0, syncs: bool = False) -> None:
         """`applied` is the last entry that is part of the committed state: those after it must be there."""
-        self._folder = root / "changelog"
-        self._folder.mkdir(parents=True, exist_ok=True)
+        self._folder = private_folder(root / FOLDER)
         self._syncs = syncs
         self._token = new_token()
         if syncs:
             sync(root)
         self._lock = threading.Lock()
-        paths = sorted(self._folder.glob("*.json"))
-        self._entries = [read_sealed(path, _ENTRY, Change.from_json) for path in paths]
+        self._entries = read_changes(root)
         self._check_whole(applied)
         self._by_request = {entry.request: entry for entry in self._entries if entry.request}
 

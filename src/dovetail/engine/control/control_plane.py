@@ -16,18 +16,19 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from dovetail.core.errors import QueryDropped, QueryError, QueryExists, StreamError
+from dovetail.core.errors import QueryDropped, QueryError, QueryExists, SqlError, StreamError
 from dovetail.engine.backfill.adoption import Adoption, NoHistory
 from dovetail.engine.control.changelog import Action, Change, Changelog
 from dovetail.engine.control.coverage import complete_from
 from dovetail.engine.control.query_options import QueryOptions, query_options, replacing_options
-from dovetail.engine.control.registry import QueryRecord, QueryState, Registry, check_name
+from dovetail.engine.control.registry import QueryRecord, QueryState, Registry, check_name, quarantined
 from dovetail.engine.options import EngineOptions
 from dovetail.engine.state import EngineState
 from dovetail.frontend.compile_sql import compile_sql
 from dovetail.plan.live_query import LiveQuery
 from dovetail.plan.needs import growing_streams
 from dovetail.query.growing_groups import growing_groups
+from dovetail.query.hide_secrets import check_no_secrets
 from dovetail.query.join_query import JoinQuery
 from dovetail.query.stream import Stream
 from dovetail.query.stream_spec import StreamSpec
@@ -94,6 +95,7 @@ class ControlPlane:
                 f"query {name!r} exists already with another {what}",
                 hint="replace it (CREATE OR REPLACE, replace=True), drop it first, or choose another name",
             )
+        _check_sink(name, options, None if known is None else known.options)
         compiled = self.compile(sql)
         live = LiveQuery(name, name, compiled, may_materialize=options.keep_intermediates)
         if options.backfill:
@@ -137,6 +139,7 @@ class ControlPlane:
         if self._changelog.requested(change) is None and record.options != options:
             if record.state is QueryState.DROPPED:
                 raise QueryDropped(f"query {record.name!r} is dropped", hint="create it anew with these options")
+            _check_sink(record.name, options, record.options)
             if options.backfill and not record.options.backfill:
                 if record.backfill is not None and not record.backfill.is_running:
                     raise QueryError(
@@ -162,7 +165,37 @@ class ControlPlane:
 
     def declare(self, state: EngineState, spec: StreamSpec, *, request: str) -> None:
         if not self.is_declared(state, spec, request=request):
+            check_no_secrets(f"stream {spec.name!r}", spec.options)
             self._changelog.append(_declaration(spec, request))
+
+    def redeclare(self, state: EngineState, spec: StreamSpec) -> tuple[QueryRecord, ...]:
+        """Change a declared stream; the answer has the queries that mean something else with it, which begin anew."""
+        live = [record for record in self.registry(state).records if record.is_live]
+        before, streams = {record.id: self.compiled(state, record.id) for record in live}, self.streams
+        self.streams = {**streams, spec.name: spec.stream}
+        self._compile.cache_clear()
+        after: dict[str, JoinQuery] = {}
+        for record in live:
+            try:
+                after[record.id] = self.compile(record.sql)
+            except SqlError as error:
+                self.streams = streams
+                self._compile.cache_clear()
+                raise StreamError(
+                    f"stream {spec.name!r} cannot change: query {record.name!r} would not compile: {error.what}",
+                    hint="drop or replace that query first",
+                ) from None
+        self._changelog.append(_declaration(spec, ""))
+        anew = [record for record in live if after[record.id] != before[record.id]]
+        return tuple(self._begin_anew(record, after[record.id]) for record in anew)
+
+    def _begin_anew(self, record: QueryRecord, compiled: JoinQuery) -> QueryRecord:
+        """The same text, options and name as a new query."""
+        options = replacing_options({}, record.options).to_json()
+        change = Change(0, Action.CREATE, "", record.name, record.sql, options, replaces=record.id)
+        accepted = self._changelog.append(change)
+        self._compiled[accepted.query] = compiled
+        return QueryRecord.accepted(accepted)
 
     def _check_backfill(self, state: EngineState, name: str, query: JoinQuery) -> None:
         if query.aggregation is not None:
@@ -208,7 +241,7 @@ class ControlPlane:
     def declared(self, state: EngineState) -> dict[str, StreamSpec]:
         """The streams that were declared, also those that no batch knows yet."""
         changes = self._changelog.after(state.change_sequence)
-        return {**state.declared, **_declared_by(changes)}
+        return {**state.declared, **declared_by(changes)}
 
     def compile(self, sql: str) -> JoinQuery:
         """Thread-safe, unlike the rest: a text takes milliseconds, and nobody should wait for another's."""
@@ -232,8 +265,8 @@ class ControlPlane:
             if change.action is not Action.STREAM:
                 by_id |= {record.id: record for record in self._changed(state, by_id, change, batch)}
         sequence = changes[-1].sequence if changes else state.change_sequence
-        registry = state.registry.updated(by_id.values()) if by_id else state.registry
-        declared = {**state.declared, **_declared_by(changes)}
+        registry = self._without_broken(state.registry.updated(by_id.values()) if by_id else state.registry, batch)
+        declared = {**state.declared, **declared_by(changes)}
         return replace(state, batch=batch, change_sequence=sequence, registry=registry, declared=declared)
 
     def previewed(self, state: EngineState, batch: int, sql: str) -> tuple[EngineState, QueryRecord]:
@@ -262,7 +295,16 @@ class ControlPlane:
         if change.action is Action.SET:
             options = QueryOptions.from_json(change.options)
             return [replace(known(change.query), options=options, changed_batch=batch)]
-        compiled = self.compiled(state, change.query)
+        replaced = (
+            []
+            if not change.replaces
+            else [replace(known(change.replaces), state=QueryState.DROPPED, dropped_batch=batch)]
+        )
+        try:
+            compiled = self.compiled(state, change.query)
+        except SqlError as error:
+            created = replace(QueryRecord.accepted(change), created_batch=batch)
+            return [*replaced, quarantined(created, _does_not_compile(error), batch)]
         since = complete_from(
             LiveQuery(change.query, change.name, compiled),
             batch,
@@ -278,9 +320,19 @@ class ControlPlane:
             created_batch=batch,
             complete_from=since,
         )
-        if not change.replaces:
-            return [created]
-        return [replace(known(change.replaces), state=QueryState.DROPPED, dropped_batch=batch), created]
+        return [*replaced, created]
+
+    def _without_broken(self, registry: Registry, batch: int) -> Registry:
+        """Queries that compiled once and do not any more, with this version of Dovetail, are stopped alone."""
+        broken: list[QueryRecord] = []
+        for record in registry.running:
+            if record.id not in self._compiled:
+                try:
+                    self._compiled[record.id] = self.compile(record.sql)
+                except SqlError as error:
+                    _log.error("query %s is stopped: %s", record.name, _does_not_compile(error))
+                    broken.append(quarantined(record, _does_not_compile(error), batch))
+        return registry.updated(broken) if broken else registry
 
 
 def watermarks_of_new(query: JoinQuery, state: EngineState, streams: Mapping[str, Stream]) -> dict[str, int]:
@@ -288,11 +340,22 @@ def watermarks_of_new(query: JoinQuery, state: EngineState, streams: Mapping[str
     return dict(state.decided_us_by_stream) if query.lone_aliases else state.watermark_us_by_stream(streams)
 
 
+def _check_sink(name: str, options: QueryOptions, before: QueryOptions | None) -> None:
+    """A new sink must not bring secrets in clear; one of an older checkpoint stays as it is."""
+    if options.sink is not None and (before is None or options.sink != before.sink):
+        check_no_secrets(f"the sink of query {name!r}", options.sink.options)
+
+
+def _does_not_compile(error: SqlError) -> str:
+    return f"its text does not compile any more: {error.what}" + (f"; instead: {error.hint}" if error.hint else "")
+
+
 def _declaration(spec: StreamSpec, request: str) -> Change:
     return Change(0, Action.STREAM, "", spec.name, options=spec.to_json(), request=request)
 
 
-def _declared_by(changes: Iterable[Change]) -> dict[str, StreamSpec]:
+def declared_by(changes: Iterable[Change]) -> dict[str, StreamSpec]:
+    """The streams that these changes declare, each as the last one has it."""
     return {c.name: StreamSpec.from_json(c.options) for c in changes if c.action is Action.STREAM}
 
 

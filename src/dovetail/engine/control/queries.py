@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dovetail.core.errors import DovetailError
+from dovetail.core.errors import DovetailError, SqlError
 from dovetail.engine.admission.admission import Admission
 from dovetail.engine.admission.query_estimate import QueryEstimate
 from dovetail.engine.control.changelog import Action
@@ -156,17 +156,18 @@ class Queries:
             streams = self._plane.streams
             found = {name: {stream.event_time} if stream.event_time else set() for name, stream in streams.items()}
             for record in self._registry().records:
-                if record.is_live:
+                if record.is_live and self._compiles(record):
                     for stream, columns in self.compiled(record.id).read_columns().items():
                         found[stream] |= columns
             return found
 
-    def check_ready(self) -> None:
-        """Raise unless every query compiles with the streams that are there."""
-        with self._head.lock:
-            for record in self._registry().records:
-                if record.is_live:
-                    self.compiled(record.id)
+    def _compiles(self, record: QueryRecord) -> bool:
+        """One that does not any more is the matter of the next batch, which stops it alone."""
+        try:
+            self.compiled(record.id)
+        except SqlError:
+            return False
+        return True
 
     def _complete_from_text(self, record: QueryRecord) -> str | None:
         try:

@@ -38,7 +38,7 @@ class QueryOptions:
                 raise QueryError(f"option {name} is {limit!r}", hint="use a whole number from 1 on")
         if self.sink is not None and not isinstance(self.sink, SinkSpec):
             raise QueryError(
-                f"option {SINK} is {self.sink!r}",
+                f"option {SINK} is a {type(self.sink).__name__}",
                 hint="use the name of a Spark format or a SinkSpec; a Python function goes to query.foreach_batch",
             )
 

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dovetail.core.errors import QueryError
+from dovetail.query.hide_secrets import hide_secrets
 
 _FORMAT = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,199}\Z")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SinkSpec:
     """A Spark sink by the name of its format, with the options that Spark's writer takes."""
 
@@ -25,3 +26,11 @@ class SinkSpec:
             )
         if not all(isinstance(part, str) for item in self.options.items() for part in item):
             raise QueryError("the sink's options are not all texts", hint="write values as texts: 'sink.topic' = 'x'")
+
+    @property
+    def shown_options(self) -> dict[str, str]:
+        """The options without secrets, for people and logs."""
+        return hide_secrets(self.format, self.options)
+
+    def __repr__(self) -> str:
+        return f"SinkSpec(format={self.format!r}, options={self.shown_options!r})"

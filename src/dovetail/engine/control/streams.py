@@ -6,8 +6,10 @@ from collections.abc import Mapping
 
 from dovetail.core.errors import SessionError, StreamError
 from dovetail.engine.control.control_plane import ControlPlane
+from dovetail.engine.control.stream_change import stream_change
 from dovetail.engine.head import Head
 from dovetail.engine.state import stream_text
+from dovetail.query.hide_secrets import check_no_secrets
 from dovetail.query.stream import Stream
 from dovetail.query.stream_spec import StreamSpec
 
@@ -73,6 +75,24 @@ class Streams:
             if not self.is_declared(spec, request=request):
                 self._plane.declare(self._head.state, spec, request=request)
                 self._add(spec.stream)
+
+    def redeclare(self, spec: StreamSpec) -> tuple[str, ...]:
+        """Change a stream that is declared, between two batches; the answer names the queries that begin anew by it."""
+        with self._head.lock:
+            self.check_change(spec)
+            return tuple(record.name for record in self._plane.redeclare(self._head.state, spec))
+
+    def check_change(self, spec: StreamSpec) -> None:
+        """Raise unless the declared stream of this name may become this one."""
+        known = self.declared()[spec.name]
+        refused = stream_change(known, spec).refused
+        if refused:
+            raise StreamError(
+                f"stream {spec.name!r} cannot change in this checkpoint: {'; '.join(refused)}",
+                hint="declare a second stream under another name; lateness, more columns and options may change",
+            )
+        if dict(known.options) != dict(spec.options):
+            check_no_secrets(f"stream {spec.name!r}", spec.options)
 
     def check_ready(self) -> None:
         """Raise unless every stream of the checkpoint is there again, and none too many."""

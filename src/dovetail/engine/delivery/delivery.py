@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from dovetail.core.known_secrets import without_secrets
 from dovetail.store.manifest import ResultFile
 
 LONGEST_ERROR = 500
@@ -171,5 +172,5 @@ class Delivery:
 
 def _first_line(error: Exception) -> str:
     """Errors of Spark go on for pages."""
-    lines = [line for line in str(error).splitlines() if line.strip()]
+    lines = [line for line in without_secrets(str(error)).splitlines() if line.strip()]
     return f"{type(error).__name__}: {lines[0].strip() if lines else ''}"[:LONGEST_ERROR]

@@ -21,7 +21,9 @@ from pyspark.sql.streaming.readwriter import DataStreamReader
 from pyspark.sql.types import StructField, StructType
 
 from dovetail.core.errors import StreamError
-from dovetail.query.stream_spec import FILE_FORMATS, KAFKA, KAFKA_META_COLUMNS, Columns, StreamSpec
+from dovetail.core.secret_reference import resolved
+from dovetail.query.formats import FILE_FORMATS, KAFKA
+from dovetail.query.stream_spec import KAFKA_META_COLUMNS, Columns, StreamSpec
 from dovetail.runtime.spark.read_results import spark_type
 from dovetail.runtime.spark.types import is_collated
 
@@ -37,7 +39,7 @@ _KAFKA_SOURCES = {name: name.removeprefix("kafka_") for name, _ in KAFKA_META_CO
 
 def open_stream(spark: SparkSession, spec: StreamSpec, *, is_named: bool = False) -> DataFrame:
     """The stream with exactly the declared columns; `is_named`: Spark's checkpoint knows it by its name."""
-    reader = spark.readStream.format(spec.format).options(**spec.options)
+    reader = spark.readStream.format(spec.format).options(**resolved(spec.options))
     if is_named:
         reader = reader.name(spec.name)
     try:

@@ -88,8 +88,11 @@ class SparkPipeline:
     def add_stream(self, name: str, source: DataFrame | StreamSpec) -> None:
         self._sources[name] = source
 
-    def declare_stream(self, spec: StreamSpec, accept: Callable[[], None]) -> None:
-        """Add a stream, also while running; `accept` makes it known to the engine while no batch runs."""
+    def declare_stream(self, spec: StreamSpec, accept: Callable[[], ReadColumns]) -> None:
+        """Add or change a stream, also while running.
+
+        `accept` makes it known to the engine while no batch runs, and says which columns are read from then on.
+        """
         with self._lock:
             if not self.is_active:
                 accept()
@@ -97,10 +100,10 @@ class SparkPipeline:
                 return
             self._check_named(spec.name)
             columns = self._read.columns_by_stream
-            with self._restarted(f"reading stream {spec.name} too", columns):
-                accept()
+            with self._restarted(f"reading stream {spec.name} as it is declared now", columns):
+                wanted = accept()
                 self._sources[spec.name] = spec
-                columns[spec.name] = {spec.event_time} if spec.event_time else set()
+                columns |= {name: columns.get(name, set()) | own for name, own in wanted.items()}
 
     def _check_named(self, name: str) -> None:
         unnamed = sorted(name for name, source in self._sources.items() if isinstance(source, DataFrame))

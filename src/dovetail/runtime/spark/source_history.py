@@ -13,7 +13,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType
 
 from dovetail.core.errors import HistoryError
-from dovetail.query.stream_spec import FILE_FORMATS, KAFKA, StreamSpec
+from dovetail.core.secret_reference import resolved
+from dovetail.query.formats import FILE_FORMATS, KAFKA
+from dovetail.query.stream_spec import StreamSpec
 from dovetail.runtime.batch_task import BATCH, BatchTask
 from dovetail.runtime.message import Message
 from dovetail.runtime.spark.open_stream import kafka_columns, schema_of
@@ -147,7 +149,7 @@ def kafka_range(
                 ends.setdefault(topic, {})[partition] = end
     if not ends:
         return None
-    kept = {key: value for key, value in spec.options.items() if key.lower() not in _PARTS_OF_KAFKA_TOPICS}
+    kept = {key: value for key, value in resolved(spec.options).items() if key.lower() not in _PARTS_OF_KAFKA_TOPICS}
     return {
         **kept,
         "assign": json.dumps({topic: sorted(map(int, partitions)) for topic, partitions in ends.items()}),
@@ -193,11 +195,12 @@ def _is_pattern(path: str) -> bool:
 
 
 def _read_files(spark: SparkSession, spec: StreamSpec, batch_by_path: dict[str, int]) -> DataFrame:
-    options: dict[str, Any] = {key: value for key, value in spec.options.items() if key.lower() != "path"}
+    options: dict[str, Any] = {key.lower(): value for key, value in resolved(spec.options).items()}
+    folder = options.pop("path")
     # As Spark's own file source does: names are names, not patterns; and folders named k=v are columns.
     options["__globPaths__"] = "false"
-    if spec.option("basePath") is None and not _is_pattern(str(spec.option("path"))):
-        options["basePath"] = spec.option("path")
+    if "basepath" not in options and not _is_pattern(folder):
+        options["basepath"] = folder
     reader = spark.read.format(spec.format).options(**options).schema(schema_of(spec.columns))
     frame = reader.load([unquote(path) for path in batch_by_path])
     # Names that are no patterns are taken without a look, and Spark passes over files that are not there.

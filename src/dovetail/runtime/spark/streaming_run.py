@@ -18,6 +18,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from dovetail.core.errors import SessionError
 from dovetail.runtime.spark.batch_gate import LOOK_EVERY_S, BatchGate
+from dovetail.runtime.spark.worker_errors import own_error
 
 QUIET_PATIENCE_S = 20.0
 """How long a stop waits for Spark to come from one batch to the next, or to rest."""
@@ -57,11 +58,12 @@ class StreamingRun:
             self._end.result(timeout_s)
         except TimeoutError:
             return False
-        except Exception:
+        except Exception as error:
             # Spark's exception wraps ours in pages of stack traces from both sides.
-            if self.failure is not None:
-                raise self.failure from None
-            raise
+            found = self.failure or own_error(error)
+            if found is error:
+                raise
+            raise found from None
         return True
 
     def process_all_available(self) -> None:

@@ -13,6 +13,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from dovetail.core.errors import QueryError, SinkError
+from dovetail.core.secret_reference import resolved
 from dovetail.runtime.result_batch import ResultBatch
 from dovetail.runtime.spark.read_results import results_schema
 from dovetail.store.result_files import check_results
@@ -37,7 +38,7 @@ def write_sink(spark: SparkSession, sink_format: str, options: Mapping[str, str]
     """
     for_writer = {
         name: value.replace("{query}", batch.query).replace("{batch}", str(batch.batch))
-        for name, value in options.items()
+        for name, value in resolved(options).items()
     }
     mode = for_writer.pop("mode", "append")
     partition_by = [name.strip() for name in for_writer.pop("partitionBy", "").split(",") if name.strip()]

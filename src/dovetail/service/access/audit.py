@@ -10,7 +10,7 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any, cast
 
-from dovetail.service.access.private_files import open_private, private_folder
+from dovetail.core.private_files import open_private, private_folder
 
 _MAX_BYTES = 64 << 20
 _KEPT_FILES = 4

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from dovetail.core.errors import ServiceError
+from dovetail.core.private_files import is_private
 from dovetail.service.access.tokens import FIRST_ADMIN, Caller, Role, TokenFile
 
 VARIABLE = "DOVETAIL_ADMIN_TOKEN"
@@ -30,9 +31,16 @@ def _given(token_file: Path | None, variables: Mapping[str, str]) -> str | None:
     if token_file is None:
         return variables.get(VARIABLE) or None
     try:
+        is_open = not is_private(token_file)
         token = token_file.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError):
         raise ServiceError("the file of the first token cannot be read", where=str(token_file)) from None
+    if is_open:
+        raise ServiceError(
+            "others can read or change the file of the first token",
+            where=str(token_file),
+            hint=f"chmod 600 {token_file}",
+        )
     if not token:
         raise ServiceError("the file of the first token is empty", where=str(token_file))
     return token

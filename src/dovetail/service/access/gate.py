@@ -5,33 +5,42 @@ Before routing and parsing, so that nobody without a token reaches any of it.
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
+
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dovetail.core.errors import DovetailError
 from dovetail.service.access.http_errors import error_answer
-from dovetail.service.access.refusals import TooLarge, Unauthorized, UnknownHost
+from dovetail.service.access.rate_limit import RateLimit
+from dovetail.service.access.refusals import Overloaded, TooLarge, TooSlow, Unauthorized, UnknownHost
 from dovetail.service.access.tokens import Caller, Role, TokenFile
 from dovetail.service.config.options import ServiceOptions, is_loopback
 
-PUBLIC_PATHS = frozenset({"/healthz", "/openapi.json", "/docs"})
+HEALTH, DOCS, SCHEMA = "/healthz", "/docs", "/openapi.json"
+_CONTROL_PATHS = frozenset({HEALTH, "/v1/status", "/v1/statements", "/v1/apply"})
+_CONTROL_METHODS = frozenset({"DELETE", "PATCH"})
+_READING_METHODS = frozenset({"GET", "HEAD"})
 ANONYMOUS = Caller("anonymous", Role.ADMIN)
 """Everyone, where auth is off."""
 _BEARER = "bearer "
-_DOCS = "/docs"
-_DOCS_SOURCES = "https://cdn.jsdelivr.net"
 _STRICT_POLICY = "default-src 'none'; frame-ancestors 'none'"
-_DOCS_POLICY = (
-    f"default-src 'none'; script-src {_DOCS_SOURCES} 'unsafe-inline'; style-src {_DOCS_SOURCES} 'unsafe-inline'; "
-    "img-src data: https://fastapi.tiangolo.com; connect-src 'self'; frame-ancestors 'none'"
-)
+_DOCS_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
 
 
 class Gate:
-    def __init__(self, app: ASGIApp, options: ServiceOptions, tokens: TokenFile) -> None:
+    """`is_full`: whether all places but those for control are taken."""
+
+    def __init__(
+        self, app: ASGIApp, options: ServiceOptions, tokens: TokenFile, is_full: Callable[[], bool] = lambda: False
+    ) -> None:
         self._app = app
         self._options = options
         self._tokens = tokens
+        self._is_full = is_full
+        self._reads = RateLimit("requests", options.limits.reads_per_s, options.limits.reads_burst)
+        self._public = {HEALTH, DOCS, SCHEMA} if options.open_docs else {HEALTH}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -41,9 +50,12 @@ class Gate:
         headers = Headers(scope=scope)
         try:
             self._check_host(headers.get("host", ""))
-            if scope["path"] not in PUBLIC_PATHS:
-                scope["state"]["caller"] = self._caller(headers.get("authorization", ""))
-            receive = await _read_body(receive, headers, self._options.limits.max_body_bytes)
+            self._check_place(scope["method"], scope["path"])
+            if scope["path"] not in self._public:
+                caller = scope["state"]["caller"] = self._caller(headers.get("authorization", ""))
+                if scope["method"] in _READING_METHODS:
+                    self._reads.take(caller.name)
+            receive = await self._body(receive, headers)
         except DovetailError as error:
             await error_answer(error, scope)(scope, receive, send)
             return
@@ -60,6 +72,18 @@ class Gate:
                 hint="send «Authorization: Bearer TOKEN»; `dovetail token create` makes one",
             )
         return caller
+
+    def _check_place(self, method: str, path: str) -> None:
+        if self._is_full() and path not in _CONTROL_PATHS and method not in _CONTROL_METHODS:
+            raise Overloaded("as many requests as may be are under way", hint="try again in a moment")
+
+    async def _body(self, receive: Receive, headers: Headers) -> Receive:
+        limits = self._options.limits
+        try:
+            async with asyncio.timeout(limits.body_timeout_s):
+                return await _read_body(receive, headers, limits.max_body_bytes)
+        except TimeoutError:
+            raise TooSlow("the body did not come in time", hint=f"send it within {limits.body_timeout_s} s") from None
 
     def _check_host(self, host: str) -> None:
         """On loopback a browser may be made to ask us under a foreign name: only our own names pass."""
@@ -102,7 +126,7 @@ def _with_security_headers(send: Send, path: str) -> Send:
             headers = MutableHeaders(scope=message)
             headers["X-Content-Type-Options"] = "nosniff"
             headers["Referrer-Policy"] = "no-referrer"
-            headers["Content-Security-Policy"] = _DOCS_POLICY if path == _DOCS else _STRICT_POLICY
+            headers["Content-Security-Policy"] = _DOCS_POLICY if path == DOCS else _STRICT_POLICY
             headers.setdefault("Cache-Control", "no-store")
         await send(message)
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from dovetail.service.access.private_files import open_private, private_folder, replace_private
+from dovetail.core.private_files import close_folder, open_private, replace_private
 
 
 @dataclass
@@ -29,7 +29,7 @@ class Claim:
 
 class Owners:
     def __init__(self, path: Path) -> None:
-        private_folder(path.parent)
+        close_folder(path.parent)
         self._path = path
         self._lock = threading.Lock()
         # Names of queries that are being created: they count before the engine knows them.

@@ -1,4 +1,4 @@
-"""How fast a token may change things: a bucket of permits that fills at a steady rate."""
+"""How fast a token may ask or change things: a bucket of permits that fills at a steady rate."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ _NAMES_REMEMBERED = 10_000
 class RateLimit:
     """One bucket per name; a full one is forgotten, because a new one would be the same."""
 
-    def __init__(self, per_s: float, burst: int, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, what: str, per_s: float, burst: int, now: Callable[[], float] = time.monotonic) -> None:
+        """`what` is counted: changes, requests."""
+        self._what = what
         self._per_s = per_s
         self._burst = float(burst)
         self._now = now
@@ -29,7 +31,7 @@ class RateLimit:
             left = min(left + (now - seen_at) * self._per_s, self._burst)
             if left < 1.0:
                 raise TooMany(
-                    "too many changes at once",
+                    f"too many {self._what} at once",
                     hint=f"send at most {self._per_s:g} a second",
                     retry_after_s=(1.0 - left) / self._per_s,
                 )

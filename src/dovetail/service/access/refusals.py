@@ -38,6 +38,12 @@ class UnknownStream(Refusal):
     status = 404
 
 
+class NoFile(Refusal):
+    """The service has no file to apply."""
+
+    status = 404
+
+
 class NotAcceptable(Refusal):
     """No answer in a form that the client accepts."""
 
@@ -58,6 +64,19 @@ class TooMany(Refusal):
     def __init__(self, what: str, *, hint: str, retry_after_s: float) -> None:
         super().__init__(what, hint=hint)
         self.retry_after_s = retry_after_s
+
+
+class TooSlow(Refusal):
+    """The body did not come in time."""
+
+    status = 408
+
+
+class Overloaded(Refusal):
+    """All places are taken; those that are left are for control."""
+
+    status = 503
+    retry_after_s = 1.0
 
 
 class Unavailable(Refusal):

@@ -22,7 +22,7 @@ from typing import Any
 
 from dovetail.core.clock import Clock, system_clock
 from dovetail.core.errors import ServiceError
-from dovetail.service.access.private_files import is_private, open_private, private_folder, replace_private
+from dovetail.core.private_files import close_folder, is_private, open_private, replace_private
 
 PREFIX = "dvt_"
 MIN_GIVEN_CHARS = 24
@@ -138,7 +138,7 @@ class TokenFile:
     @contextmanager
     def _changing(self) -> Iterator[tuple[StoredToken, ...]]:
         """One writer at a time, also of several processes."""
-        private_folder(self.path.parent)
+        close_folder(self.path.parent)
         with open_private(self.path.with_suffix(".lock"), "w") as lock:
             flock(lock, LOCK_EX)
             yield self._read() if self.path.exists() else ()

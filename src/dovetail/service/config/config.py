@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from dovetail.core.errors import ConfigError, DovetailError, UnknownName
+from dovetail.core.errors import ConfigError
 from dovetail.engine.control.query_options import query_options
 from dovetail.engine.control.registry import check_name
 from dovetail.engine.options.engine_options import MOVED, USER_OPTIONS, user_options
-from dovetail.frontend.compile_sql import compile_sql
 from dovetail.query.durations import parse_duration
-from dovetail.query.stream_spec import FILE_FORMATS, OWN_KEYS, VALUE_FORMAT, StreamSpec, stream_spec
+from dovetail.query.formats import FILE_FORMATS
+from dovetail.query.hide_secrets import check_no_secrets
+from dovetail.query.stream_spec import OWN_KEYS, VALUE_FORMAT, StreamSpec, stream_spec
 from dovetail.query.types import SqlType, parse_column_type
-from dovetail.service.config.options import DEFAULT_PORT, Limits, ServiceOptions, is_loopback
+from dovetail.service.config.options import DEFAULT_PORT, Limits, ServiceOptions, Tls, is_loopback
 from dovetail.service.config.yaml_section import Problems, Section, read_section
 
 AVAILABLE_NOW = "available_now"
@@ -27,20 +28,31 @@ SESSION_KEYS = tuple(name for name in USER_OPTIONS if name != "statistics")
 
 @dataclass(frozen=True)
 class QueryConfig:
-    """A query that the service creates when it starts, unless it is there."""
+    """A query that the service has. `line` is where its text begins in the file."""
 
     name: str
     sql: str
     options: Mapping[str, Any] = field(default_factory=dict)
+    line: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True)
 class Listen:
-    """`allowed_hosts` are further names under which clients reach the service."""
+    """`allowed_hosts` are further names under which clients reach the service.
+
+    With `tls_certificate` and `tls_key` they come by HTTPS. `open_docs`: /docs and the schema need no token.
+    """
 
     host: str = LOOPBACK
     port: int = DEFAULT_PORT
     allowed_hosts: tuple[str, ...] = ()
+    tls_certificate: Path | None = None
+    tls_key: Path | None = None
+    open_docs: bool = False
+
+    @property
+    def tls(self) -> Tls | None:
+        return None if self.tls_certificate is None or self.tls_key is None else Tls(self.tls_certificate, self.tls_key)
 
 
 @dataclass(frozen=True)
@@ -53,7 +65,7 @@ class Auth:
 
 @dataclass(frozen=True)
 class ServiceConfig:
-    """Everything that `dovetail serve` is told. Paths are absolute."""
+    """Everything that `dovetail serve` is told, and in which file. Paths are absolute."""
 
     checkpoint_dir: Path
     trigger: str | None = None
@@ -66,6 +78,12 @@ class ServiceConfig:
     limits: Limits = field(default_factory=Limits)
     audit_log: Path | None = None
     open_sinks: tuple[str, ...] = ()
+    line_by_stream: Mapping[str, int] = field(default_factory=dict, compare=False)
+    file: Path | None = field(default=None, compare=False)
+
+    @property
+    def stream_by_name(self) -> dict[str, StreamSpec]:
+        return {spec.name: spec for spec in self.streams}
 
     @property
     def service_options(self) -> ServiceOptions:
@@ -79,6 +97,8 @@ class ServiceConfig:
             open_sinks=self.open_sinks,
             limits=self.limits,
             audit_log=self.audit_log,
+            tls=self.listen.tls,
+            open_docs=self.listen.open_docs,
         )
 
 
@@ -97,12 +117,12 @@ def load_config(file: str | Path, variables: Mapping[str, str] | None = None) ->
     config = None if whole is None else _read(whole, path.absolute().parent)
     problems.raise_if_any(str(file))
     assert config is not None
-    return config
+    return replace(config, file=path.absolute())
 
 
 def _read(whole: Section, folder: Path) -> ServiceConfig:
     checkpoint_dir = whole.text("checkpoint_dir", is_required=True, hint="add  checkpoint_dir: ./checkpoint")
-    streams = _streams(whole, folder)
+    streams, lines = _streams(whole, folder)
     auth = _auth(whole, folder)
     audit_log = whole.text("audit_log")
     config = ServiceConfig(
@@ -111,12 +131,13 @@ def _read(whole: Section, folder: Path) -> ServiceConfig:
         spark=_spark(whole),
         session=_session(whole),
         streams=streams,
-        queries=_queries(whole, streams),
-        listen=_listen(whole, auth),
+        queries=_queries(whole),
+        listen=_listen(whole, auth, folder),
         auth=auth,
         limits=_limits(whole),
         audit_log=None if audit_log is None else folder / audit_log,
         open_sinks=_words(whole, "open_sinks"),
+        line_by_stream=lines,
     )
     whole.end()
     return config
@@ -156,14 +177,16 @@ def _session(whole: Section) -> dict[str, Any]:
     return options
 
 
-def _streams(whole: Section, folder: Path) -> tuple[StreamSpec, ...]:
+def _streams(whole: Section, folder: Path) -> tuple[tuple[StreamSpec, ...], dict[str, int]]:
+    """With the line of each."""
     section = whole.section("streams")
     specs = [] if section is None else [_stream(name, each, folder) for name, each in section.sections()]
     by_name: dict[str, str] = {}
     for spec in specs:
         if spec is not None and by_name.setdefault(spec.name.lower(), spec.name) != spec.name and section is not None:
             section.note("differs from another stream only in case", "give it another name", spec.name)
-    return tuple(spec for spec in specs if spec is not None)
+    lines = {} if section is None else {name: section.line_of(name) for name in section.names()}
+    return tuple(spec for spec in specs if spec is not None), lines
 
 
 def _stream(name: str, section: Section, folder: Path) -> StreamSpec | None:
@@ -176,6 +199,8 @@ def _stream(name: str, section: Section, folder: Path) -> StreamSpec | None:
     path = given.get("path")
     if path is not None and given.get("format", "").lower() in FILE_FORMATS and ":/" not in path:
         given["path"] = str(folder / path)
+    if options is not None:
+        options.made(lambda: check_no_secrets(f"stream {name!r}", {key: given[key] for key in options.names()}))
     return None if columns is None else section.made(lambda: stream_spec(name, columns, given))
 
 
@@ -194,15 +219,16 @@ def _column_type(columns: Section, name: str) -> SqlType | None:
     return found
 
 
-def _queries(whole: Section, streams: tuple[StreamSpec, ...]) -> tuple[QueryConfig, ...]:
+def _queries(whole: Section) -> tuple[QueryConfig, ...]:
     section = whole.section("queries")
     if section is None:
         return ()
-    found = [_query(name, each, streams) for name, each in section.sections()]
+    found = [_query(name, each) for name, each in section.sections()]
     return tuple(query for query in found if query is not None)
 
 
-def _query(name: str, section: Section, streams: tuple[StreamSpec, ...]) -> QueryConfig | None:
+def _query(name: str, section: Section) -> QueryConfig | None:
+    """Its text is not compiled here: what does not compile is that query's matter, and not the file's."""
     section.made(lambda: check_name(name))
     sql = section.text("sql", is_required=True, hint="write the SELECT that it answers")
     given = section.section("options")
@@ -210,25 +236,34 @@ def _query(name: str, section: Section, streams: tuple[StreamSpec, ...]) -> Quer
     if given is not None:
         scalars = {key: given.scalar(key) for key in given.names()}
         options = {key: scalar.value for key, scalar in scalars.items() if scalar is not None}
-        given.made(lambda: query_options(options))
+        given.made(lambda: _check_options(name, options))
     section.end()
-    if sql is None:
-        return None
-    try:
-        compile_sql(sql, {spec.name: spec.stream for spec in streams})
-    except UnknownName:
-        pass  # perhaps of a stream that only the checkpoint knows: the session will tell
-    except DovetailError as error:
-        section.note_error(error, "sql")
-    return QueryConfig(name, sql, options)
+    return None if sql is None else QueryConfig(name, sql, options, section.line_of("sql"))
 
 
-def _listen(whole: Section, auth: Auth) -> Listen:
+def _check_options(name: str, given: Mapping[str, Any]) -> None:
+    sink = query_options(given).sink
+    if sink is not None:
+        check_no_secrets(f"the sink of query {name!r}", sink.options)
+
+
+def _listen(whole: Section, auth: Auth, folder: Path) -> Listen:
     section = whole.section("listen")
     if section is None:
         return Listen()
     host = section.text("host") or LOOPBACK
-    listen = Listen(host, section.whole("port", DEFAULT_PORT, 0, 65_535), _words(section, "allowed_hosts"))
+    certificate, key = section.text("tls_certificate"), section.text("tls_key")
+    listen = Listen(
+        host,
+        section.whole("port", DEFAULT_PORT, 0, 65_535),
+        _words(section, "allowed_hosts"),
+        None if certificate is None else folder / certificate,
+        None if key is None else folder / key,
+        section.flag("open_docs", default=False),
+    )
+    if (certificate is None) != (key is None):
+        section.note("one of tls_certificate and tls_key is missing", "give both, or none")
+    section.made(lambda: listen.tls)
     if not auth.enabled and not is_loopback(host):
         section.note(f"{host} is reachable from outside, and auth is off", f"use {LOOPBACK}, or turn auth on", "host")
     section.end()

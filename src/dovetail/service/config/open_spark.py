@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from dovetail.core.secret_reference import resolved
 from dovetail.runtime.spark.java import ensure_java
 from dovetail.runtime.spark.local_session import local_spark
 
@@ -19,6 +20,7 @@ APP_NAME = "dovetail"
 
 def open_spark(settings: Mapping[str, str], log_file: Path | None = None) -> SparkSession:
     """A local one with the settings that Dovetail runs best with; for any other master only what the file says."""
+    settings = resolved(settings)
     master = settings.get(MASTER, f"local[{_DEFAULT_CORES}]")
     local = _LOCAL.match(master)
     if local is not None:

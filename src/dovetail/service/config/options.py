@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.core.errors import ServiceError
+from dovetail.core.private_files import is_private
 
 DEFAULT_PORT = 8642
 
@@ -17,7 +18,9 @@ class Limits:
     """What one token, one request and one answer may be.
 
     `queries_per_token` counts queries that are not dropped; `changes_per_s` and `changes_burst` bound how fast a token
-    may create, replace, change and drop. `max_results_per_batch` bounds the query option of
+    may create, replace, change and drop, `reads_per_s` and `reads_burst` how fast it may ask. `connections` are open at
+    once; a request has so many seconds for its head and for its body, and an idle connection until it is closed.
+    `max_results_per_batch` bounds the query option of
     that name where no admin sets it; None leaves it to the query and the session.
     """
 
@@ -31,6 +34,12 @@ class Limits:
     event_streams_per_token: int = 50
     changes_per_s: int = 50
     changes_burst: int = 200
+    reads_per_s: int = 200
+    reads_burst: int = 1_000
+    connections: int = 512
+    head_timeout_s: int = 10
+    body_timeout_s: int = 30
+    idle_timeout_s: int = 30
 
     def __post_init__(self) -> None:
         for entry in fields(self):
@@ -40,12 +49,28 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class Tls:
+    """Files in PEM: the certificate with those that signed it, and its key, which only the service's user may read."""
+
+    certificate: Path
+    key: Path
+
+    def __post_init__(self) -> None:
+        for file in (self.certificate, self.key):
+            if not file.is_file():
+                raise ServiceError(f"{file} is not there", hint="name a file in PEM")
+        if not is_private(self.key):
+            raise ServiceError("others can read or change the key", where=str(self.key), hint=f"chmod 600 {self.key}")
+
+
+@dataclass(frozen=True)
 class ServiceOptions:
     """`data_dir` holds what belongs to the service and not to the session: tokens, owners of queries, audit log.
 
     `allowed_hosts` are names besides the address itself under which clients may reach it. `open_sinks` are formats
     that queries of every writer may deliver to; all other sinks need an admin, because they write wherever they say.
-    `audit_log` takes the place of the file in `data_dir`.
+    `audit_log` takes the place of the file in `data_dir`. With `tls` clients come by HTTPS. With `open_docs` the pages
+    about the interface itself need no token.
     """
 
     data_dir: Path
@@ -57,6 +82,8 @@ class ServiceOptions:
     heartbeat_s: float = 15.0
     audit_log: Path | None = None
     limits: Limits = field(default_factory=Limits)
+    tls: Tls | None = None
+    open_docs: bool = False
 
     def __post_init__(self) -> None:
         if type(self.port) is not int or not 0 <= self.port < 1 << 16:

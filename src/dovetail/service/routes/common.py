@@ -100,7 +100,8 @@ class Change:
 
     async def made(self, accept: Callable[..., QueryRecord], *what: Any, done_status: int) -> QueryView:
         """The query once the desk has accepted `what`, in effect or when the time is up."""
-        record = await run_in_threadpool(accept, self._caller, *what, self._key)
+        run = self._service.run_long if accept == self.desk.create else run_in_threadpool
+        record = await run(accept, self._caller, *what, self._key)
         view = await self._service.settled(record.id, self._wait_s)
         return note_query(self.request, view, self._response, done_status)
 

@@ -23,6 +23,7 @@ from dovetail.service.routes.common import (
 )
 from dovetail.service.schemas import NewQuery, OptionChanges, QueryList, QueryText, QueryView, State
 from dovetail.service.service import Service
+from dovetail.service.views import FAILED
 
 routes = APIRouter(prefix="/v1", tags=["queries"], dependencies=[SCHEME])
 _CHANGED: dict[int | str, dict[str, Any]] = {200: {"model": QueryView}, 201: {"model": QueryView}}
@@ -53,7 +54,7 @@ async def list_queries(
 @routes.get("/queries/{name}", response_model=QueryView, responses=errors(404))
 async def show_query(name: str, service: Served, _caller: Reader) -> QueryView:
     """The query that has this name now, else the last that had it."""
-    return await run_in_threadpool(lambda: service.view(service.desk.find(name)))
+    return await run_in_threadpool(lambda: service.find(name))
 
 
 @routes.put("/queries/{name}", status_code=202, response_model=QueryView, responses={**_CHANGED, **errors(409)})
@@ -97,4 +98,7 @@ def _listed(service: Service, state: State | None, include_dropped: bool, limit:
         if (record.state.value == state if state else include_dropped or record.state is not QueryState.DROPPED)
     ]
     views = [service.view(record) for record in wanted[:limit]]
-    return QueryList(queries=views, next=views[-1].id if len(wanted) > limit else None)
+    following = views[-1].id if len(wanted) > limit else None
+    if following is None and state in (None, FAILED):
+        views += service.failed_views()
+    return QueryList(queries=views, next=following)

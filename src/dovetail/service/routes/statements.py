@@ -47,7 +47,8 @@ async def run_statement(
     if role is not Role.READ:
         begin_change(request, caller, role)
         request.state.query = getattr(statement, "name", None)
-    executed = await run_in_threadpool(_execute, service, caller, statement, body.statement, key)
+    run = service.run_long if isinstance(statement, CreateQuery | CreateStream) else run_in_threadpool
+    executed = await run(_execute, service, caller, statement, body.statement, key)
     done_status = 201 if executed.kind in _CREATED else 200
     response.status_code = done_status
     result = await run_in_threadpool(_result_of, service, executed)
@@ -83,6 +84,7 @@ def _execute(service: Service, caller: Caller, statement: Statement, text: str, 
         service.session.declare_stream(spec, request=request)
 
     if isinstance(statement, AlterQuery | DropQuery):
+        service.desk.check_change_of(caller, statement.name)
         service.desk.check_change(caller, statement.options if isinstance(statement, AlterQuery) else None)
     return StatementRunner(service.engine, accept_query, accept_stream).execute(text, request_of(caller, key))
 
@@ -95,7 +97,7 @@ def _result_of(service: Service, executed: Executed) -> StatementResult:
     match executed.kind:
         case StatementKind.SHOW_QUERIES:
             live = [record for record in service.engine.queries.records() if record.state is not QueryState.DROPPED]
-            result.queries = [service.view(record) for record in live]
+            result.queries = [*(service.view(record) for record in live), *service.failed_views()]
         case StatementKind.SHOW_STREAMS:
             result.streams = [stream_view(stream) for _, stream in sorted(streams.items())]
         case StatementKind.CREATE_STREAM:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fastapi import APIRouter
-from starlette.concurrency import run_in_threadpool
 
 from dovetail.core.errors import StreamError
 from dovetail.query.stream_spec import StreamSpec, stream_spec
@@ -37,7 +36,7 @@ async def declare_stream(body: NewStream, service: Served, caller: Admin, key: K
     """Declare a stream that the service opens itself; it is there after a restart, too."""
     service.desk.check_change(caller)
     spec = _spec_of(body)
-    await run_in_threadpool(lambda: service.session.declare_stream(spec, request=request_of(caller, key)))
+    await service.run_long(lambda: service.session.declare_stream(spec, request=request_of(caller, key)))
     return stream_view(spec.stream)
 
 

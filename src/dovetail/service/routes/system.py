@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+from dataclasses import asdict
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.concurrency import run_in_threadpool
-from starlette.responses import PlainTextResponse
+from starlette.responses import HTMLResponse, PlainTextResponse
 
 from dovetail import __version__
 from dovetail.engine.explain.explain import explain_plan
 from dovetail.service.access.http_errors import JsonAnswer
-from dovetail.service.routes.common import SCHEME, Form, Reader, Served, answers_as, errors
+from dovetail.service.access.refusals import NoFile
+from dovetail.service.docs_page import docs_page
+from dovetail.service.routes.common import SCHEME, Admin, Form, Reader, Served, answers_as, errors
 from dovetail.service.schemas import (
+    AppliedFile,
     CallerView,
+    FileChangeView,
     HealthView,
     ProgressView,
     SqlText,
@@ -53,13 +60,33 @@ async def status(service: Served, _caller: Reader) -> Response:
     counts = await run_in_threadpool(count_by_state, service.engine)
     return JsonAnswer(
         {
-            "state": service.health.state,
-            "error": service.health.error,
+            **asdict(service.health),
             "committed_batch": service.engine.head.batch,
             "queries": counts,
+            "file_failures": [change.to_json() for change in service.desired.failed.values()],
             "version": __version__,
         }
     )
+
+
+@routes.post("/apply", response_model=AppliedFile, responses=errors(404))
+async def apply_file(service: Served, caller: Admin) -> AppliedFile:
+    """Read the service's file again, and make the changes of streams and queries that it asks for."""
+    if not service.desired.is_of_a_file:
+        raise NoFile("this service was not started from a file", hint="send the changes one by one")
+
+    def apply() -> list[dict[str, Any]]:
+        service.desired.reload()
+        return [change.to_json() for change in service.apply_file(caller.name)]
+
+    changes = await service.run_long(apply)
+    return AppliedFile(changes=[FileChangeView.model_validate(change) for change in changes])
+
+
+@unversioned.get("/docs", include_in_schema=False)
+async def docs(request: Request) -> Response:
+    """The interface as a page, made here: nothing is loaded from elsewhere."""
+    return HTMLResponse(docs_page(request.app.openapi()))
 
 
 @routes.get("/whoami", response_model=CallerView, responses=errors())
@@ -77,6 +104,9 @@ async def metrics(service: Served, _caller: Reader) -> Response:
 
 @unversioned.get("/healthz", response_model=HealthView, responses={503: {"model": HealthView}})
 async def healthz(service: Served) -> Response:
-    """Whether the session runs; no token needed, nothing else said."""
-    state = service.health.state
-    return JsonAnswer({"status": "ok" if state == RUNNING else state}, 200 if state == RUNNING else 503)
+    """Whether the session runs, and if not, why; no token needed, nothing else said."""
+    health = service.health
+    if health.state == RUNNING:
+        return JsonAnswer({"status": "ok"})
+    error = {} if health.error is None else {"error": health.error}
+    return JsonAnswer({"status": health.state, **error}, 503)
