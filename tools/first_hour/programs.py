@@ -6,13 +6,14 @@ import contextlib
 import json
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 from tools.first_hour.blocks import ROOT, Command, blocks_of, commands_of
-from tools.first_hour.process import Process, ProgramFailed
+from tools.first_hour.process import PATIENCE_S, Process, ProgramFailed
 from tools.first_hour.work import Work
 
 ROW = r"^\|\s*\d|^\s*\d+\s+\d+$|^\{|^\d{4}-\d\d-\d\d "
@@ -173,11 +174,21 @@ def _clients(work: Work) -> None:
     feeding.start()
     try:
         with _served(work, f".venv/bin/dovetail serve {config.name}"):
+            _await_batch(work.folder / "files-checkpoint")
             _use(work, commands_of(listing.text))
             work.rows_from(work.python(program.text), r"^\{'usr'")
     finally:
         ended.set()
         feeding.join()
+
+
+def _await_batch(checkpoint: Path) -> None:
+    """The pages speak of a service that runs: one whose first batch is still to come keeps `--wait` waiting."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not any((checkpoint / "manifests").glob("*.json")):
+        if time.monotonic() > deadline:
+            raise ProgramFailed("the service commits no batch")
+        time.sleep(0.5)
 
 
 def _feed(folder: Path, ended: threading.Event) -> None:
