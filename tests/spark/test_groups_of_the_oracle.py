@@ -40,7 +40,7 @@ def test_groups_of_nested_loops_are_those_of_spark(spark: SparkSession) -> None:
 class Decided(OuterOracle):
     """All rows are there, and none waits for a partner any more: as batch SQL sees them."""
 
-    def _watermarks(self, name: str) -> list[int | None]:
+    def _watermarks(self, name: str) -> list[int | None]:  # noqa: ARG002 - all streams are alike
         return [2**62] * len(self._case.batches)
 
 
