@@ -24,7 +24,7 @@ _COLUMN = re.compile(r"\b[a-z]\w*\.[a-z]")
 
 
 @dataclass(frozen=True)
-class _GroupWindow:
+class GroupWindowText:
     """The window of a query's groups: how it is grouped by, its parts, and what FROM needs for it."""
 
     key: SqlText
@@ -83,7 +83,7 @@ class AggregateMaker(QueryMaker):
         is_computed = self.shape.random() < 0.25 and _COLUMN.search(computed.dovetail)
         return computed if is_computed else column
 
-    def _group_window(self, relations: tuple[Relation, ...]) -> _GroupWindow | None:
+    def _group_window(self, relations: tuple[Relation, ...]) -> GroupWindowText | None:
         shape = self.shape
         derived = [relation.window for relation in relations if relation.window is not None]
         timed = [relation.event_time for relation in relations if relation.event_time is not None]
@@ -94,12 +94,12 @@ class AggregateMaker(QueryMaker):
         if chosen_derived is not None and draw < 0.85:
             start = sql("{}.start", chosen_derived)
             end = replace(sql("{}.end", chosen_derived), duckdb=f'{chosen_derived.duckdb}."end"')
-            return _GroupWindow(shape.choice([chosen_derived, chosen_derived, start]), start, end)
+            return GroupWindowText(shape.choice([chosen_derived, chosen_derived, start]), start, end)
         if chosen_timed is None:
             return None
         call = window.text(chosen_timed.dovetail)
         moments = call.duckdb.removeprefix("unnest(").removesuffix(")")
-        return _GroupWindow(
+        return GroupWindowText(
             replace(call, duckdb="grouped.w"),
             SqlText("window.start", "window.start", "grouped.w.start"),
             SqlText("window.end", "window.end", 'grouped.w."end"'),
@@ -107,7 +107,7 @@ class AggregateMaker(QueryMaker):
         )
 
     def _items(
-        self, columns: Sequence[ScopeColumn], keys: Sequence[SqlText], window: _GroupWindow | None
+        self, columns: Sequence[ScopeColumn], keys: Sequence[SqlText], window: GroupWindowText | None
     ) -> list[SqlText]:
         shape = self.shape
         items: list[SqlText] = []
@@ -122,7 +122,7 @@ class AggregateMaker(QueryMaker):
             items.append(sql("{} AS o{}", self._over_groups(columns), len(items)))
         return items
 
-    def _group_by(self, keys: Sequence[SqlText], window: _GroupWindow | None, items: Sequence[SqlText]) -> SqlText:
+    def _group_by(self, keys: Sequence[SqlText], window: GroupWindowText | None, items: Sequence[SqlText]) -> SqlText:
         written: list[SqlText] = []
         for key in keys:
             position = next((at for at, item in enumerate(items) if item == sql("{} AS o{}", key, at)), None)
@@ -132,7 +132,9 @@ class AggregateMaker(QueryMaker):
         self.shape.shuffle(written)
         return sql(" GROUP BY {}", join_sql(", ", written)) if written else _NOTHING
 
-    def _having(self, columns: Sequence[ScopeColumn], keys: Sequence[SqlText], window: _GroupWindow | None) -> SqlText:
+    def _having(
+        self, columns: Sequence[ScopeColumn], keys: Sequence[SqlText], window: GroupWindowText | None
+    ) -> SqlText:
         shape = self.shape
         forms: list[Callable[[], SqlText]] = [
             lambda: sql("COUNT(*) {} {}", shape.choice([">", "<", ">="]), self.constants.randint(0, 4)),

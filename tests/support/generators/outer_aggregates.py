@@ -12,9 +12,9 @@ from dataclasses import replace
 from dovetail.core.errors import UnsupportedSql
 from dovetail.frontend.compile_sql import compile_sql
 from tests.support.cases import QueryCase, StreamCase
-from tests.support.generators.aggregates import AggregateMaker
+from tests.support.generators.aggregates import AggregateMaker, GroupWindowText
 from tests.support.generators.expressions import ScopeColumn, SqlText, join_sql, sql
-from tests.support.generators.outer_queries import OuterQueryMaker
+from tests.support.generators.outer_queries import PAIRING, TELLING, OuterQueryMaker
 from tests.support.generators.queries import Asked, Relation, Window
 
 _COMPUTED = "c"
@@ -23,6 +23,8 @@ _COMPUTED = "c"
 
 class OuterAggregateMaker(AggregateMaker, OuterQueryMaker):
     """Makes one query that asks for groups of a join that is not inner."""
+
+    forms = (*PAIRING, *PAIRING, *TELLING)
 
     def query(self, name: str) -> QueryCase:
         """Redrawn where its window is that of a derived table whose rows may be missing: no answer would name it."""
@@ -80,20 +82,38 @@ class OuterAggregateMaker(AggregateMaker, OuterQueryMaker):
         return shape.choice(forms)
 
     def asked(self, relations: tuple[Relation, ...]) -> Asked:
-        # Where one side alone makes the groups, the other is folded.
-        self._key_side = self.shape.choice([*relations, *relations, *relations, None])
+        """Mostly the side that is never missing makes the groups, and the other one is what they are asked of."""
+        whole = relations[-1] if self.form.startswith("RIGHT") else relations[0]
+        self._key_side = self.shape.choice([whole, whole, whole, *relations, None])
         return super().asked(relations)
 
     def _group_key(self, columns: Sequence[ScopeColumn]) -> SqlText:
         own = () if self._key_side is None else [c for c in self._key_side.columns if c.kind != "window"]
         return super()._group_key(own or columns)
 
+    def _items(
+        self, columns: Sequence[ScopeColumn], keys: Sequence[SqlText], window: GroupWindowText | None
+    ) -> list[SqlText]:
+        return super()._items(self._asked_of(columns), keys, window)
+
+    def _having(
+        self, columns: Sequence[ScopeColumn], keys: Sequence[SqlText], window: GroupWindowText | None
+    ) -> SqlText:
+        return super()._having(self._asked_of(columns), keys, window)
+
+    def _asked_of(self, columns: Sequence[ScopeColumn]) -> Sequence[ScopeColumn]:
+        """Columns of one side, as a rule: a value of both needs their joined rows."""
+        if self._key_side is None or self.shape.random() < 0.2:
+            return columns
+        own = f"{self._key_side.alias}."
+        return [c for c in columns if not c.text.dovetail.startswith(own)] or columns
+
     def aggregate(self, columns: Sequence[ScopeColumn]) -> SqlText:
-        if self._key_side is not None and self.shape.random() < 0.7:
-            own = f"{self._key_side.alias}."
-            columns = [c for c in columns if not c.text.dovetail.startswith(own)] or columns
         computed = [c for c in columns if c.text.dovetail.rpartition(".")[2][:1] == _COMPUTED]
-        return super().aggregate(computed if computed and self.shape.random() < 0.6 else columns)
+        asked_of = computed if computed and self.shape.random() < 0.7 else columns
+        made = super().aggregate(asked_of)
+        # Distinct values need the joined rows as well.
+        return super().aggregate(asked_of) if "DISTINCT" in made.dovetail else made
 
 
 def _bare(text: SqlText) -> SqlText:

@@ -13,8 +13,12 @@ TELLING = ("LEFT SEMI JOIN", "LEFT ANTI JOIN", "EXISTS", "NOT EXISTS", "IN")
 class OuterQueryMaker(QueryMaker):
     """Makes one query; conditions of one side and on the padded side included."""
 
+    forms = (*PAIRING, *TELLING)
+    form = ""
+    """That of the query that is made."""
+
     def query(self, name: str) -> QueryCase:
-        form = self.shape.choice((*PAIRING, *TELLING))
+        form = self.form = self.shape.choice(self.forms)
         relations = self._two_relations()
         conditions, within_all = self._partner_conditions(relations, form)
         one_sided = [self.expressions.predicate(r.columns) for r in relations if self.shape.random() < 0.15]
