@@ -6,12 +6,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from dovetail.core.errors import (
+    BatchDiffers,
     BucketCorrupt,
     BucketMissing,
     CheckpointLocked,
     CheckpointVersionMismatch,
     ConfigError,
     CrossProduct,
+    DamagedFile,
     DovetailError,
     EvaluationError,
     HistoryError,
@@ -46,12 +48,14 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "BatchDiffers",
     "BucketCorrupt",
     "BucketMissing",
     "CheckpointLocked",
     "CheckpointVersionMismatch",
     "ConfigError",
     "CrossProduct",
+    "DamagedFile",
     "DovetailError",
     "EvaluationError",
     "HistoryError",
