@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from dovetail.core.compiled_cache import keep_compiled
 from dovetail.core.errors import (
+    BatchDiffers,
     BucketCorrupt,
     BucketMissing,
     CheckpointLocked,
     CheckpointVersionMismatch,
     ConfigError,
     CrossProduct,
+    DamagedFile,
     DovetailError,
     EvaluationError,
     HistoryError,
@@ -47,12 +49,14 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "BatchDiffers",
     "BucketCorrupt",
     "BucketMissing",
     "CheckpointLocked",
     "CheckpointVersionMismatch",
     "ConfigError",
     "CrossProduct",
+    "DamagedFile",
     "DovetailError",
     "EvaluationError",
     "HistoryError",
