@@ -67,7 +67,8 @@ def _check(file: Path, loaded: ServiceConfig, console: Console) -> None:
 
 
 def _apply(loaded: ServiceConfig, url: str | None, console: Console) -> None:
-    with connect(url or f"http://{loaded.listen.host}:{loaded.listen.port}") as client:
+    scheme = "http" if loaded.listen.tls_certificate is None else "https"
+    with connect(url or f"{scheme}://{loaded.listen.host}:{loaded.listen.port}") as client:
         changes = client.apply_file()
     for change in changes:
         words = "cannot be used" if change["step"] == "fail" else change["step"]

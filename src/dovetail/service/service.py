@@ -88,14 +88,14 @@ class Service:
     def engine(self) -> Engine:
         return self.session.engine
 
-    async def run_long(self, call: Callable[..., T], *given: Any) -> T:
+    async def run(self, call: Callable[..., T], *given: Any, is_long: bool) -> T:
         """In a worker thread, as all calls of the session: those that may wait for a batch or read much have their own.
 
         Else they could take all threads, and a drop would wait for them.
         """
         if self._long_calls is None:
             self._long_calls = CapacityLimiter(LONG_CALLS)
-        return await to_thread.run_sync(partial(call, *given), limiter=self._long_calls)
+        return await to_thread.run_sync(partial(call, *given), limiter=self._long_calls if is_long else None)
 
     def is_full(self) -> bool:
         """Whether only control requests are taken for now."""

@@ -16,11 +16,13 @@ MASTER = "spark.master"
 _LOCAL = re.compile(r"local(?:\[(\d+)\])?\Z")
 _DEFAULT_CORES = 2
 APP_NAME = "dovetail"
+# Spark's pages and event log show plans, and in them options of sources with the secrets that references stood for.
+_HIDDEN_OPTIONS = {"spark.sql.redaction.options.regex": "(?s).*"}
 
 
 def open_spark(settings: Mapping[str, str], log_file: Path | None = None) -> SparkSession:
     """A local one with the settings that Dovetail runs best with; for any other master only what the file says."""
-    settings = resolved(settings)
+    settings = {**_HIDDEN_OPTIONS, **resolved(settings)}
     master = settings.get(MASTER, f"local[{_DEFAULT_CORES}]")
     local = _LOCAL.match(master)
     if local is not None:

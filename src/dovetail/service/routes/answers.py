@@ -70,7 +70,7 @@ async def results(
         start = cursor or Cursor(asked.from_batch) if last is None else reader.last_rows(last)
         return record, reader.page(start, rows, asked.to_batch)
 
-    record, page = await service.run_long(read)
+    record, page = await service.run(read, is_long=True)
     if is_arrow:
         return await run_in_threadpool(_arrow_answer, page)
     return await run_in_threadpool(_json_answer, service, record, page)

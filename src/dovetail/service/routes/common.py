@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 
 from fastapi import Depends, Header, Query, Request, Response, Security
 from fastapi.security import HTTPBearer
-from starlette.concurrency import run_in_threadpool
 
 from dovetail.engine.control.registry import QueryRecord
 from dovetail.service.access.refusals import RoleTooLow
@@ -100,8 +99,8 @@ class Change:
 
     async def made(self, accept: Callable[..., QueryRecord], *what: Any, done_status: int) -> QueryView:
         """The query once the desk has accepted `what`, in effect or when the time is up."""
-        run = self._service.run_long if accept == self.desk.create else run_in_threadpool
-        record = await run(accept, self._caller, *what, self._key)
+        is_long = accept == self.desk.create
+        record = await self._service.run(accept, self._caller, *what, self._key, is_long=is_long)
         view = await self._service.settled(record.id, self._wait_s)
         return note_query(self.request, view, self._response, done_status)
 

@@ -47,8 +47,8 @@ async def run_statement(
     if role is not Role.READ:
         begin_change(request, caller, role)
         request.state.query = getattr(statement, "name", None)
-    run = service.run_long if isinstance(statement, CreateQuery | CreateStream) else run_in_threadpool
-    executed = await run(_execute, service, caller, statement, body.statement, key)
+    is_long = isinstance(statement, CreateQuery | CreateStream)
+    executed = await service.run(_execute, service, caller, statement, body.statement, key, is_long=is_long)
     done_status = 201 if executed.kind in _CREATED else 200
     response.status_code = done_status
     result = await run_in_threadpool(_result_of, service, executed)

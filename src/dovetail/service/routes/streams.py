@@ -36,7 +36,8 @@ async def declare_stream(body: NewStream, service: Served, caller: Admin, key: K
     """Declare a stream that the service opens itself; it is there after a restart, too."""
     service.desk.check_change(caller)
     spec = _spec_of(body)
-    await service.run_long(lambda: service.session.declare_stream(spec, request=request_of(caller, key)))
+    request = request_of(caller, key)
+    await service.run(lambda: service.session.declare_stream(spec, request=request), is_long=True)
     return stream_view(spec.stream)
 
 

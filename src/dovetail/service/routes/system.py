@@ -79,7 +79,7 @@ async def apply_file(service: Served, caller: Admin) -> AppliedFile:
         service.desired.reload()
         return [change.to_json() for change in service.apply_file(caller.name)]
 
-    changes = await service.run_long(apply)
+    changes = await service.run(apply, is_long=True)
     return AppliedFile(changes=[FileChangeView.model_validate(change) for change in changes])
 
 
