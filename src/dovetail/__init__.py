@@ -29,10 +29,12 @@ from dovetail.core.errors import (
     SqlSyntaxError,
     StoreError,
     StreamError,
+    TaskFailed,
     TypeMismatch,
     UnknownName,
     UnknownQuery,
     UnsupportedSql,
+    WorkerLost,
 )
 from dovetail.core.extras import extras
 
@@ -76,10 +78,12 @@ __all__ = [
     "StoreError",
     "StreamError",
     "StreamSpec",
+    "TaskFailed",
     "TypeMismatch",
     "UnknownName",
     "UnknownQuery",
     "UnsupportedSql",
+    "WorkerLost",
     "__version__",
     "local_spark",
 ]

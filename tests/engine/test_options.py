@@ -11,7 +11,7 @@ from dovetail.engine.options.option import options_of
 from dovetail.engine.options.session_options import SessionOptions
 from tools.options_page import PAGE, page
 
-MOST_OPTIONS = 18
+MOST_OPTIONS = 22
 
 
 def test_an_unknown_option_is_refused_with_those_there_are() -> None:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dovetail.runtime.batch_task import BatchTask
+from dovetail.runtime.report import TaskReport
 from dovetail.store.layout import result_file
 from dovetail.store.manifest import ResultFile
 
@@ -33,13 +34,14 @@ class AnswerFiles:
         self._writers[query].write_table(pa.Table.from_batches(pieces))
         self._rows[query] = self._rows.get(query, 0) + sum(piece.num_rows for piece in pieces)
 
-    def close(self) -> list[ResultFile]:
-        files = []
+    def close(self, report: TaskReport) -> None:
+        """Tell of the files; one that cannot be finished is its query's failure."""
         for query, writer in self._writers.items():
-            writer.close()
-            path = self._path(query)
-            files.append(ResultFile(query, path, self._rows[query], (self._root / path).stat().st_size))
-        return files
+            with report.charging({query}):
+                writer.close()
+                path = self._path(query)
+                size = (self._root / path).stat().st_size
+                report.results.append(ResultFile(query, path, self._rows.get(query, 0), size))
 
     def _path(self, query: str) -> str:
         return result_file(query, self._batch, self._partition, self._attempt)
