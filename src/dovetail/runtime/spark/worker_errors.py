@@ -2,13 +2,42 @@
 
 from __future__ import annotations
 
+import builtins
 import re
 
 from dovetail.core import errors
-from dovetail.core.errors import DovetailError
+from dovetail.core.errors import MAX_TOLD, DovetailError, TaskFailed, WorkerLost
 
 _RAISED = re.compile(r"^dovetail\.core\.errors\.(?P<kind>\w+): (?P<what>.+)$", re.MULTILINE)
+_TRACEBACK = re.compile(
+    r"Traceback \(most recent call last\):\n(?:[ \t]+.*\n)*(?P<kind>[A-Za-z_][\w.]*)(?:: (?P<what>.*))?"
+)
+_GONE = ("Python worker exited unexpectedly", "ExecutorLostFailure", "java.lang.OutOfMemoryError")
 _HINT = re.compile(r"^  instead: (?P<hint>.+)$", re.MULTILINE)
+
+
+def task_failure(error: Exception) -> Exception:
+    """Our own error, or a failure whose culprit can be looked for: what a worker raised, or that it is gone.
+
+    What else Spark raises, of a source that it cannot read for example, is what it is.
+    """
+    own, text = own_error(error), str(error)
+    if isinstance(own, DovetailError):
+        return errors.task_failure(own)
+    if any(sign in text for sign in _GONE):
+        return WorkerLost(
+            "a Python worker of Spark is gone, or ran out of memory", hint="give workers more memory, or ask for less"
+        )
+    raised = list(_TRACEBACK.finditer(text))
+    if not raised or _is_of_the_machine(raised[-1]["kind"]):
+        return error
+    return TaskFailed(f"{raised[-1]['kind']}: {raised[-1]['what']}"[:MAX_TOLD])
+
+
+def _is_of_the_machine(kind: str) -> bool:
+    """A full disk, a file that is not there: no query's fault."""
+    known = getattr(builtins, kind, None)
+    return isinstance(known, type) and issubclass(known, OSError)
 
 
 def own_error(error: Exception) -> Exception:
