@@ -32,10 +32,12 @@ from dovetail.core.errors import (
     SqlSyntaxError,
     StoreError,
     StreamError,
+    TaskFailed,
     TypeMismatch,
     UnknownName,
     UnknownQuery,
     UnsupportedSql,
+    WorkerLost,
 )
 from dovetail.core.extras import extras
 
@@ -81,10 +83,12 @@ __all__ = [
     "StoreError",
     "StreamError",
     "StreamSpec",
+    "TaskFailed",
     "TypeMismatch",
     "UnknownName",
     "UnknownQuery",
     "UnsupportedSql",
+    "WorkerLost",
     "__version__",
     "local_spark",
 ]

@@ -4,7 +4,17 @@ import pickle
 
 import pytest
 
-from dovetail.core.errors import BucketMissing, DovetailError, StoreError, UnknownName
+from dovetail.core.errors import (
+    BucketCorrupt,
+    BucketMissing,
+    DovetailError,
+    EvaluationError,
+    SessionError,
+    StoreError,
+    UnknownName,
+    charged,
+    is_chargeable,
+)
 
 ERROR = UnknownName("no column 'x'", where="line 1, column 8", hint="one of: k, v")
 
@@ -20,3 +30,20 @@ def test_an_error_survives_the_way_from_a_worker(error: DovetailError) -> None:
     assert type(back) is type(error)
     assert (back.what, back.where, back.hint) == (error.what, error.where, error.hint)
     assert str(back) == str(error)
+
+
+@pytest.mark.parametrize("error", [MemoryError(), ValueError("x"), KeyError("x"), RecursionError()])
+def test_what_a_text_brought_about_is_charged(error: Exception) -> None:
+    assert is_chargeable(error)
+    assert isinstance(charged(error), EvaluationError)
+
+
+@pytest.mark.parametrize("error", [OSError(28, "no space left"), BucketCorrupt("x"), SessionError("x")])
+def test_what_is_nobodys_fault_is_raised_again(error: Exception) -> None:
+    with pytest.raises(type(error)):
+        charged(error)
+
+
+def test_an_evaluation_error_is_charged_as_it_is() -> None:
+    error = EvaluationError("division by zero", hint="guard it")
+    assert charged(error) is error

@@ -105,8 +105,8 @@ def test_a_field_that_does_not_say_how_it_is_merged_is_refused() -> None:
 
 def test_the_first_failure_of_a_query_counts() -> None:
     report = TaskReport()
-    report.fail({"q#1", "q#2"}, ValueError("first"))
-    report.fail({"q#2", "q#3"}, ValueError("second"))
+    report.fail({"q#1", "q#2"}, EvaluationError("first"))
+    report.fail({"q#2", "q#3"}, EvaluationError("second"))
     assert [(failure.query, failure.error) for failure in report.failures] == [
         ("q#1", "first"),
         ("q#2", "first"),

@@ -9,6 +9,9 @@ from __future__ import annotations
 from dovetail.core.calling_line import calling_line
 from dovetail.core.known_secrets import without_secrets
 
+MAX_TOLD = 500
+"""Characters of a foreign error's text that are passed on: some print the data."""
+
 
 class DovetailError(Exception):
     """Base of all errors that Dovetail raises on purpose."""
@@ -18,9 +21,9 @@ class DovetailError(Exception):
         self.what = without_secrets(what)
         self.where = where and without_secrets(where)
         self.hint = hint and without_secrets(hint)
-        super().__init__(self._text())
+        super().__init__(self.told())
 
-    def _text(self) -> str:
+    def told(self) -> str:
         lines = [self.what]
         if self.where:
             lines.append(f"  at: {self.where}")
@@ -158,8 +161,59 @@ class ManifestVersionTaken(StoreError):
 
 
 class EvaluationError(DovetailError):
-    """An expression failed on some row (overflow, division by zero, bad cast)."""
+    """An expression failed on some row (overflow, division by zero, bad cast), or asks for more than there is room."""
+
+
+class ColumnTooLarge(EvaluationError):
+    """All rows' values together have too many bytes (`needed_bytes`): fewer rows at once may do."""
+
+    def __init__(self, what: str, *, where: str | None = None, hint: str | None = None, needed_bytes: int = 0) -> None:
+        super().__init__(what, where=where, hint=hint)
+        self.needed_bytes = needed_bytes
+
+
+class TaskFailed(DovetailError):
+    """A batch failed without saying whose fault it was; without some query it may run."""
+
+
+class WorkerLost(TaskFailed):
+    """The process of a task is gone, perhaps because a query asked for more memory than there is."""
 
 
 class InternalError(DovetailError):
     """A promise that Dovetail broke to itself: a bug, and no mistake of the user."""
+
+
+def is_chargeable(error: BaseException) -> bool:
+    """Whether what went wrong may be the fault of who asked: neither a broken file, nor a full disk, nor an exit.
+
+    A bug counts: it is not the user's mistake, but without the query that meets it the others go on.
+    """
+    if isinstance(error, DovetailError | OSError):
+        return isinstance(error, EvaluationError | InternalError)
+    return isinstance(error, Exception)
+
+
+def charged(error: Exception) -> EvaluationError:
+    """The error as the failure of whoever asked for what went wrong; raises it again if it is nobody's fault."""
+    if isinstance(error, EvaluationError):
+        return error
+    if not is_chargeable(error):
+        raise error
+    # Secrets go first: half of one would not be known for it.
+    told = without_secrets(str(error)).strip().split("\n")[0][:MAX_TOLD] or type(error).__name__
+    if isinstance(error, MemoryError):
+        return EvaluationError(
+            f"more memory than there is: {told}", hint="ask for shorter values, or for fewer rows at once"
+        )
+    return EvaluationError(
+        f"{type(error).__name__}: {told}", hint="write it in another way; and please report this, with the query"
+    )
+
+
+def task_failure(error: Exception) -> Exception:
+    """An unforeseen error as a failure whose culprit can be looked for; others are what they are."""
+    if not is_chargeable(error):
+        return error
+    told = charged(error)
+    return TaskFailed(told.what, where=told.where, hint=told.hint)

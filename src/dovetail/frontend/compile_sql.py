@@ -28,6 +28,7 @@ from dovetail.frontend.parse.parse_sql import WITHIN_KEY, parse_sql, tokens_of
 from dovetail.frontend.parse.range_windows import spell_out_ranges
 from dovetail.frontend.parse.source_text import SourceText
 from dovetail.frontend.parse.unsupported import refuse, refuse_leftovers
+from dovetail.frontend.refuse_failing import TryOut, refuse_failing
 from dovetail.frontend.to_join_query import check_relation_count, to_join_query
 from dovetail.query.aggregation import Aggregation
 from dovetail.query.expression import Call, Expression, conjuncts_of
@@ -47,14 +48,21 @@ _HINT_BY_OUTPUT_TYPE = {
 }
 
 
-def compile_sql(text: str, streams: Mapping[str, Stream], *, timezone: str = "UTC") -> JoinQuery:
-    """The query that `text` means over `streams`; `timezone` is the Spark session's."""
+def compile_sql(
+    text: str, streams: Mapping[str, Stream], *, timezone: str = "UTC", try_out: TryOut | None = None
+) -> JoinQuery:
+    """The query that `text` means over `streams`; `timezone` is the Spark session's.
+
+    With `try_out` expressions that can only fail are refused where they stand.
+    """
     source = SourceText(text)
     select = parse_sql(text)
     refuse_leftovers(select, _SELECT_PARTS, source)
     spell_out_ranges(select, streams, source)
     query = _QueryReader(streams, source, timezone).read(select)
     check_grammar(tokens_of(text), text)
+    if try_out is not None:
+        refuse_failing(source, try_out)
     return query
 
 

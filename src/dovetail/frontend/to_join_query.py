@@ -15,6 +15,7 @@ from dovetail.frontend.outer_joins import JoinForm, check_decided
 from dovetail.frontend.parse.source_text import SourceText
 from dovetail.frontend.time_bounds import DAY_US, has_calendar_days, time_bounds_of
 from dovetail.query.aggregation import Aggregation
+from dovetail.query.durations import LONGEST_US
 from dovetail.query.expression import TRUE, Call, Column, Expression, all_of, conjuncts_of, relations_of
 from dovetail.query.join_kind import JoinKind
 from dovetail.query.join_query import (
@@ -187,11 +188,15 @@ def _within_bounds(relations: Sequence[BoundRelation], within_us: int | None, so
 
 
 def _tightest(bounds: Sequence[TimeBound]) -> tuple[TimeBound, ...]:
-    """One bound per ordered pair: the smallest says all that the others say."""
+    """One bound per ordered pair: the smallest says all that the others say.
+
+    No two rows are further apart than all of time, so what is beyond it says the same as what is at its end.
+    """
     upper_by_pair: dict[tuple[str, str], int] = {}
     for bound in bounds:
         pair = (bound.earlier, bound.later)
-        upper_by_pair[pair] = min(bound.upper_us, upper_by_pair.get(pair, bound.upper_us))
+        upper_us = max(-LONGEST_US, min(bound.upper_us, LONGEST_US))
+        upper_by_pair[pair] = min(upper_us, upper_by_pair.get(pair, upper_us))
     return tuple(TimeBound(earlier, later, upper) for (earlier, later), upper in upper_by_pair.items())
 
 

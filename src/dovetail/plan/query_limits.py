@@ -12,14 +12,20 @@ class QueryLimits:
 
     `results` are its answers. `pairs` are the rows that meet at its steps, the last one included: keys, selections,
     time bounds and ranges hold for them, other predicates over several relations are still to be asked.
+    `result_bytes` are those of its answers before they are written, `ms` what tasks spend on it.
     """
 
     results: int | None = None
     pairs: int | None = None
+    result_bytes: int | None = None
+    ms: float | None = None
 
     def are_passed_by(self, found: Found) -> bool:
-        return (self.results is not None and found.results > self.results) or (
-            self.pairs is not None and found.pairs > self.pairs
+        return (
+            (self.results is not None and found.results > self.results)
+            or (self.pairs is not None and found.pairs > self.pairs)
+            or (self.result_bytes is not None and found.result_bytes > self.result_bytes)
+            or (self.ms is not None and found.ms > self.ms)
         )
 
 
@@ -29,9 +35,16 @@ class Found:
 
     pairs: int = 0
     results: int = 0
+    result_bytes: int = 0
+    ms: float = 0.0
 
     def __add__(self, other: Found) -> Found:
-        return Found(self.pairs + other.pairs, self.results + other.results)
+        return Found(
+            self.pairs + other.pairs,
+            self.results + other.results,
+            self.result_bytes + other.result_bytes,
+            self.ms + other.ms,
+        )
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Which expressions can fail on some row: overflow, division by zero, bad casts."""
+"""Which expressions can fail on some row: overflow, division by zero, bad casts, texts that are too long."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dovetail.query.types import SqlType
 _INTEGER_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 _FAILS_ON_EXACT = ("add", "sub", "mul", "neg", "abs", "round", "bround", "floor", "ceil")
 _ALWAYS_FAILS = ("div", "intdiv", "mod", "pmod", "time_add", "time_diff", "date_add", "date_sub", "timestamp_from")
+_GROWING = ("repeat", "lpad", "rpad", "concat", "replace")
 
 
 @lru_cache(maxsize=20_000)
@@ -22,7 +23,7 @@ def can_fail(expression: Expression) -> bool:
 
 def fails_itself(call: Call) -> bool:
     """Whether it may raise for some operands, whatever they are made of."""
-    if call.function in _ALWAYS_FAILS:
+    if call.function in _ALWAYS_FAILS or call.function in _GROWING:
         return True
     if call.function in _FAILS_ON_EXACT:
         return not call.type.is_floating

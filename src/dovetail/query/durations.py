@@ -17,8 +17,12 @@ _BASE_UNITS = {
     "week": 604_800_000_000,
 }
 MICROSECONDS_BY_UNIT = {**_BASE_UNITS, **{f"{unit}s": factor for unit, factor in _BASE_UNITS.items()}}
+LONGEST_US = 10_000 * 366 * _BASE_UNITS["day"]
+"""Longer than the time between any two timestamps of Spark SQL, which lie in the years 1 to 9999."""
 _FIELDS = ("day", "hour", "minute", "second")
 _MONTH_HINT = "months differ in length: write days, for example INTERVAL 30 DAYS"
+_TOO_LONG = "more than 10,000 years"
+_SHORTER_HINT = "leave the bound out, or write a shorter one"
 _FORM_HINT = "write for example 10 SECONDS, '5 minutes' or '1 hour 30 minutes'"
 
 
@@ -39,7 +43,14 @@ def parse_duration(text: str) -> int:
     words = re.sub(r"^\s*interval\s+", "", text.strip(), flags=re.IGNORECASE).split()
     if not words or len(words) % 2:
         raise DurationError(f"{text!r} is no duration")
-    return sum(_part_us(number, unit) for number, unit in zip(words[::2], words[1::2], strict=True))
+    return check_length(sum(_part_us(number, unit) for number, unit in zip(words[::2], words[1::2], strict=True)))
+
+
+def check_length(micros: int) -> int:
+    """Raise if it is longer than all of time: then it bounds nothing, and arithmetic with it would run over."""
+    if abs(micros) > LONGEST_US:
+        raise DurationError(_TOO_LONG, _SHORTER_HINT)
+    return micros
 
 
 def _part_us(number: str, unit: str) -> int:
@@ -53,6 +64,8 @@ def _part_us(number: str, unit: str) -> int:
         amount = Decimal(number)
     except InvalidOperation:
         raise DurationError(f"{number!r} is no number of {unit}") from None
+    if not amount.is_finite() or abs(amount) > LONGEST_US:
+        raise DurationError(f"{number[:40]} {unit}: {_TOO_LONG}", _SHORTER_HINT)
     if amount != amount.to_integral_value() and word.rstrip("s") != "second":
         raise DurationError(f"a fraction of {unit}", "only seconds may have a fraction")
     micros = amount * factor
@@ -98,7 +111,7 @@ def parse_day_to_second(text: str, lower: str, upper: str) -> int:
     if len(numbers) != len(fields) or not all(re.fullmatch(r"\d+(\.\d{1,6})?", number) for number in numbers):
         what = f"{text!r} is no interval {lower} TO {upper}"
         raise DurationError(what, "write for example '1 02:03:04' DAY TO SECOND")
-    total = sum(_part_us(number, field) for number, field in zip(numbers, fields, strict=True))
+    total = check_length(sum(_part_us(number, field) for number, field in zip(numbers, fields, strict=True)))
     return -total if is_negative else total
 
 

@@ -148,6 +148,8 @@ def _literal(literal: Literal) -> str:
         text = str(value).upper()
     elif literal.type.name == "interval":
         text = _interval(value)
+    elif literal.type.is_time and not -62_135_596_800_000_000 <= value < 253_402_300_800_000_000:
+        text = f"timestamp_micros({value})"
     elif literal.type.is_time:
         text = f"TIMESTAMP '{datetime.fromtimestamp(value / 1e6, UTC):%Y-%m-%d %H:%M:%S.%f}'".replace(".000000", "")
     elif isinstance(value, date):

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from dovetail.core.private_files import private_folder
 from dovetail.core.sync import sync_later
 from dovetail.runtime.batch_task import BatchTask
+from dovetail.runtime.report import TaskReport
 from dovetail.store.checksum import ChecksumFile
 from dovetail.store.layout import result_file
 from dovetail.store.manifest import ResultFile
@@ -42,15 +43,16 @@ class AnswerFiles:
         self._writers[query].write_table(pa.Table.from_batches(pieces))
         self._rows[query] = self._rows.get(query, 0) + sum(piece.num_rows for piece in pieces)
 
-    def close(self) -> list[ResultFile]:
-        files = []
+    def close(self, report: TaskReport) -> None:
+        """Tell of the files; one that cannot be finished is its query's failure."""
         for query, writer in self._writers.items():
             path, file = self._path(query), self._files[query]
-            with file:
-                writer.close()
-            sync_later(self._root / path)
-            files.append(ResultFile(query, path, self._rows[query], file.size_bytes, file.checksum))
-        return files
+            with report.charging({query}):
+                with file:
+                    writer.close()
+                sync_later(self._root / path)
+                found = ResultFile(query, path, self._rows.get(query, 0), file.size_bytes, file.checksum)
+                report.results.append(found)
 
     def _path(self, query: str) -> str:
         return result_file(query, self._batch, self._partition, self._attempt)

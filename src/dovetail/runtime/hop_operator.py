@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from dovetail.core.errors import EvaluationError
 from dovetail.kernels.gather_rows import rows_of_refs
 from dovetail.kernels.match.leg_bits import bits_of_rows
 from dovetail.plan.fill import ChunkPart
@@ -131,12 +130,10 @@ class _Hop:
     def _probe_from(
         self, tree: ProbeTree, node: ProbeNode, snapshot: StoreSnapshot, ordinal: int, chunk: ChunkPart | None = None
     ) -> None:
-        try:
+        with self.report.charging({leg.query for leg in node.legs}):
             for part, start, start_times in self._start(tree, node, snapshot, ordinal):
                 partial, times = (start, start_times) if chunk is None else _rows_of_chunk(start, start_times, chunk)
                 self._probe.probe(node, partial, self._hop, times, part)
-        except EvaluationError as error:
-            self.report.fail({leg.query for leg in node.legs}, error)
 
     def probe_partials(self, payloads: list[bytes]) -> None:
         nodes: dict[str, ProbeNode] = {}
@@ -177,7 +174,7 @@ class _Hop:
     def close(self) -> list[BucketMeta]:
         """Write what still waits; the buckets of intermediates and groups."""
         self._sink.close()
-        self.report.results += self._answers.close()
+        self._answers.close(self.report)
         return [*self._sink.stored, *self.groups.written]
 
     def _start(

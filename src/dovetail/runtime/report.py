@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dovetail.core.errors import charged
 from dovetail.kernels.match.summarize_codes import count_by_group, heavy_codes, smallest_codes, smallest_spread_codes
 from dovetail.kernels.select.select_rows import SelectionWords, spread_rows
 from dovetail.plan.query_limits import BatchLimits, Found
@@ -245,9 +246,19 @@ class TaskReport:
             self.seconds_by_part[part] = self.seconds_by_part.get(part, 0.0) + taken_s
 
     def fail(self, queries: set[str], error: Exception) -> None:
+        """These queries' answers of the batch are void; raises what is nobody's fault, such as a broken file."""
+        error = charged(error)
         known = {failure.query for failure in self.failures}
         self.failures += [QueryFailure(query, str(error)) for query in sorted(queries - known)]
         self.void_queries |= queries
+
+    @contextmanager
+    def charging(self, queries: set[str]) -> Iterator[None]:
+        """Whatever goes wrong inside is these queries' failure: what is done there is done for nobody else."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - text and rows of users meet inside: nobody knows all they can do
+            self.fail(queries, error)
 
     def count(self, query: str, found: Found, limits: BatchLimits) -> bool:
         """Note what a query found; False if that is more than it may find in all tasks together."""
@@ -256,6 +267,20 @@ class TaskReport:
             self.void_queries.add(query)
             return False
         return True
+
+    @contextmanager
+    def working_for(self, queries: Collection[str], limits: BatchLimits) -> Iterator[None]:
+        """Charge them the time that is spent inside, in equal shares; who had too much of it is void from then on."""
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.spend(queries, time.perf_counter() - began, limits)
+
+    def spend(self, queries: Collection[str], taken_s: float, limits: BatchLimits) -> None:
+        share_ms = taken_s * 1e3 / max(len(queries), 1)
+        for query in queries:
+            self.count(query, Found(ms=share_ms), limits)
 
     def add(self, other: TaskReport) -> None:
         """Put another task's report to this one."""

@@ -10,10 +10,12 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from dovetail.core.errors import EvaluationError
+from dovetail.core.errors import ColumnTooLarge
 from dovetail.kernels.evaluate.evaluate import evaluate
+from dovetail.kernels.evaluate.sizes import MAX_WIDE_BYTES, WORK_BYTES
 from dovetail.plan.fill import filled_by
 from dovetail.plan.probe_tree import Emit
+from dovetail.plan.query_limits import Found
 from dovetail.query.output_names import unique_names
 from dovetail.runtime.answer_files import AnswerFiles
 from dovetail.runtime.batch_task import BatchTask
@@ -25,6 +27,8 @@ from dovetail.runtime.waiting_rows import WaitingRoom, WaitingRows
 from dovetail.store.bucket_file import BucketMeta, times_of
 
 MAX_WAITING_ROWS = 1_000_000
+ROWS_A_PIECE = 1 << 18
+BYTES_AT_ONCE = 64 << 20
 
 
 class ResultSink:
@@ -73,23 +77,55 @@ class ResultSink:
             self._write(query)
 
     def _materialize(self, waiting: WaitingRows) -> None:
-        emit = waiting.emit
-        if emit.query in self._report.void_queries:
-            return
-        values = FrameValues(waiting.frame, self._snapshots)
+        """So many rows at a time that a query which takes too long is stopped between them."""
+        query = waiting.emit.query
+        with self._report.charging({query}):
+            frame = waiting.frame
+            for lower in range(0, len(frame), ROWS_A_PIECE):
+                if query in self._report.void_queries:
+                    return
+                with self._report.working_for((query,), self._task.limits):
+                    self._gather(waiting.emit, _slice(frame, lower, ROWS_A_PIECE))
+
+    def _gather(self, emit: Emit, frame: Frame) -> None:
+        """The values of these rows; of fewer at a time if they would be too large together."""
         try:
-            arrays = [
-                evaluate(column.expression, values.column, len(values), timezone=self._task.timezone)
-                for column in emit.output
-            ]
-        except EvaluationError as error:
-            self._report.fail({emit.query}, error)
+            arrays = self._values(emit, frame)
+        except ColumnTooLarge as error:
+            if len(frame) == 1:
+                raise
+            size = -(-len(frame) // max(2 * error.needed_bytes // WORK_BYTES, 2))
+            for lower in range(0, len(frame), size):
+                if emit.query not in self._report.void_queries:
+                    self._gather(emit, _slice(frame, lower, size))
             return
         names = unique_names([column.name for column in emit.output])
-        self._pieces.setdefault(emit.query, []).append(pa.RecordBatch.from_arrays(arrays, names))
+        piece = pa.RecordBatch.from_arrays(arrays, names)
+        found = Found(result_bytes=piece.nbytes if emit.is_answer else 0)
+        if self._report.count(emit.query, found, self._task.limits):
+            self._pieces.setdefault(emit.query, []).append(piece)
+            if emit.into is None and piece.nbytes > BYTES_AT_ONCE:
+                self._write(emit.query)
+
+    def _values(self, emit: Emit, frame: Frame) -> list[pa.Array]:
+        """The output columns; raises before all of them together take too much."""
+        values, arrays, taken = FrameValues(frame, self._snapshots), [], 0
+        for column in emit.output:
+            arrays.append(evaluate(column.expression, values.column, len(values), timezone=self._task.timezone))
+            taken += arrays[-1].nbytes
+            if taken > MAX_WIDE_BYTES:
+                raise ColumnTooLarge(
+                    f"{len(frame):,} rows of the answer have more than {taken:,} bytes",
+                    hint="select fewer or shorter columns",
+                    needed_bytes=taken * len(emit.output) // len(arrays),
+                )
+        return arrays
 
     def _store(self, store_id: str, query: str) -> None:
-        pieces = self._pieces.pop(query, [])
+        with self._report.charging({query}):
+            self._store_pieces(store_id, query, self._pieces.pop(query, []))
+
+    def _store_pieces(self, store_id: str, query: str, pieces: list[pa.RecordBatch]) -> None:
         if not pieces:
             return
         table = pa.Table.from_batches(pieces).combine_chunks()
@@ -101,5 +137,12 @@ class ResultSink:
 
     def _write(self, query: str) -> None:
         pieces = self._pieces.pop(query, [])
-        if pieces:
-            self._answers.write(query, pieces)
+        if pieces and query not in self._report.void_queries:
+            with self._report.charging({query}):
+                self._answers.write(query, pieces)
+
+
+def _slice(frame: Frame, lower: int, size: int) -> Frame:
+    if lower == 0 and len(frame) <= size:
+        return frame
+    return Frame(frame.stores, tuple(refs[lower : lower + size] for refs in frame.refs))

@@ -82,7 +82,8 @@ class GuardedProtocol(H11Protocol):
         if self._is_refused:
             return
         super().data_received(data)
-        if self.cycle is not None and not self.cycle.response_complete:
+        cycle: Any = self.cycle  # None before the first request, whatever its type says
+        if cycle is not None and not cycle.response_complete:
             self._end_timer()
             self.guard.begin(self)
         elif self._head_timer is None:

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import pyarrow as pa
 
 from dovetail.core.clock import Clock, system_clock
-from dovetail.core.errors import SessionError
+from dovetail.core.errors import SessionError, task_failure
 from dovetail.engine.backfill.backfills import Backfills
 from dovetail.engine.backfill.record import BackfillStatus
 from dovetail.engine.control.execute_statement import StatementRunner
@@ -24,7 +24,9 @@ from dovetail.kernels.arrow_types import sql_type_of
 from dovetail.optimizer.decisions import Decide
 from dovetail.query.durations import parse_duration
 from dovetail.query.stream import Stream
+from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.local.run_local import run_local
+from dovetail.runtime.message import Message
 from dovetail.runtime.probe.snapshot import forget_buckets
 from dovetail.stats.unit_costs import DEFAULT_UNIT_COSTS
 from dovetail.store.read_answers import current_answers
@@ -181,17 +183,21 @@ class LocalSession:
             raise ValueError("no batch was pushed yet")
         tables, splits = self._last
         self.engine.check_ready()
-        self.engine.batches.run(
-            batch,
-            lambda task: run_local(
-                task,
-                tables,
-                splits=splits,
-                rows_per_chunk=self._rows_per_chunk,
-                run_task=self._faults.run_task,
-                after_source=lambda: self._faults.on_step("after_source"),
-            ),
-        )
+
+        def run(task: BatchTask) -> list[Message]:
+            try:
+                return run_local(
+                    task,
+                    tables,
+                    splits=splits,
+                    rows_per_chunk=self._rows_per_chunk,
+                    run_task=self._faults.run_task,
+                    after_source=lambda: self._faults.on_step("after_source"),
+                )
+            except Exception as error:
+                raise task_failure(error) from error
+
+        self.engine.batches.run(batch, run)
 
 
 def _no_streams(statement: CreateStream, _request: str) -> NoReturn:

@@ -13,7 +13,7 @@ TELLING = ("LEFT SEMI JOIN", "LEFT ANTI JOIN", "EXISTS", "NOT EXISTS", "IN")
 class OuterQueryMaker(QueryMaker):
     """Makes one query; conditions of one side and on the padded side included."""
 
-    forms = (*PAIRING, *TELLING)
+    forms: tuple[str, ...] = (*PAIRING, *TELLING)
     form = ""
     """That of the query that is made."""
 

@@ -8,7 +8,7 @@ So whether a query is quarantined follows from what it finds in the batch, not f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dovetail.core.errors import LimitExceeded
@@ -45,15 +45,23 @@ def batch_limits(
     own = {record.id: limits_of(record.options, session) for record in running}
     own = {query: limits for query, limits in own.items() if limits != usual}
     for group in groups:
-        allowed = [own.get(user.query, usual).pairs for user in group.users]
-        most = None if None in allowed else max(pairs for pairs in allowed if pairs is not None)
-        own[group.id] = QueryLimits(None, most)
+        users = [own.get(user.query, usual) for user in group.users]
+        own[group.id] = _of_all(users, max)
     for each in kept:
-        users = [own.get(query, usual).pairs for query in {use.query for use in each.uses}]
-        together = None if None in users else sum(pairs for pairs in users if pairs is not None)
+        users = [own.get(query, usual) for query in {use.query for use in each.uses}]
         for query in (maintained_by(each.intermediate), filled_by(each.intermediate.id)):
-            own[query] = QueryLimits(None, together)
+            own[query] = _of_all(users, sum)
     return BatchLimits(usual, own)
+
+
+def _of_all(users: Sequence[QueryLimits], join: Callable[[list[float]], float]) -> QueryLimits:
+    """What a join may meet and take that is made for all of them; answers are each user's own."""
+
+    def joined(allowed: list[float | None]) -> float | None:
+        return None if None in allowed else join([each for each in allowed if each is not None])
+
+    pairs = joined([user.pairs for user in users])
+    return QueryLimits(pairs=None if pairs is None else int(pairs), ms=joined([user.ms for user in users]))
 
 
 def limits_of(chosen: QueryOptions, session: Limits) -> QueryLimits:
@@ -62,7 +70,7 @@ def limits_of(chosen: QueryOptions, session: Limits) -> QueryLimits:
     pairs = chosen.max_pairs_per_batch or session.max_pairs_per_batch
     if pairs is not None and chosen.max_pairs_per_batch is None and chosen.max_results_per_batch is not None:
         pairs = max(pairs, chosen.max_results_per_batch)
-    return QueryLimits(results, pairs)
+    return QueryLimits(results, pairs, session.max_result_bytes_per_batch, session.max_query_ms_per_batch)
 
 
 def passed_limits(found: Mapping[str, Found], limits: BatchLimits, batch: int) -> dict[str, str]:
@@ -80,7 +88,7 @@ def found_by_users(found: Mapping[str, Found], groups: Iterable[GroupPlan]) -> d
     for group in groups:
         joined = by_query.pop(group.id, Found())
         for user in group.users:
-            by_query[user.query] = by_query.get(user.query, Found()) + Found(pairs=joined.pairs)
+            by_query[user.query] = by_query.get(user.query, Found()) + Found(pairs=joined.pairs, ms=joined.ms)
     return by_query
 
 
@@ -98,6 +106,20 @@ def _error(found: Found, limits: QueryLimits, batch: int) -> LimitExceeded:
             where=f"limit max_results_per_batch = {limits.results:,}",
             hint="narrow the join (a further key, a selection, a shorter time bound), or create it anew"
             " (CREATE OR REPLACE, replace=True) with a higher max_results_per_batch",
+        )
+    if limits.result_bytes is not None and found.result_bytes > limits.result_bytes:
+        return LimitExceeded(
+            f"answers of more than {limits.result_bytes:,} bytes in batch {batch}: {found.result_bytes:,} when it was"
+            " stopped",
+            where=f"limit max_result_bytes_per_batch = {limits.result_bytes:,}",
+            hint="select shorter values or fewer rows; or let the session allow more (max_result_bytes_per_batch)",
+        )
+    if limits.ms is not None and found.ms > limits.ms:
+        return LimitExceeded(
+            f"took more than {limits.ms:,.0f} ms of work in batch {batch}: {found.ms:,.0f} when it was stopped",
+            where=f"limit max_query_ms_per_batch = {limits.ms:,.0f}, all tasks together",
+            hint="narrow the join (a further key, a selection, a shorter time bound), or let the session allow more"
+            " (max_query_ms_per_batch)",
         )
     return LimitExceeded(
         f"found more than {limits.pairs:,} pairs of rows in batch {batch}: {found.pairs:,} when it was stopped",

@@ -33,10 +33,19 @@ class Begun:
     plan_s: float
 
 
-def begin_batch(batch: int, arrived: Arrived, sampled_joins: tuple[SampledJoin, ...], parts: Parts) -> Begun:
-    """`sampled_joins` are estimated besides those that planning needs."""
+def begin_batch(
+    batch: int,
+    arrived: Arrived,
+    sampled_joins: tuple[SampledJoin, ...],
+    parts: Parts,
+    stopped: Mapping[str, str] | None = None,
+) -> Begun:
+    """`sampled_joins` are estimated besides those that planning needs.
+
+    `stopped` queries are quarantined before the batch, which failed without telling whose fault that was.
+    """
     began_at, began_s = parts.clock(), time.perf_counter()
-    plan = parts.plans.for_batch(batch)
+    plan = parts.plans.for_batch(batch, stopped)
     statistics = parts.head.statistics
     task = make_task(
         parts.chain.root,

@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from dovetail.engine.control.registry import QueryRecord, QueryState, Registry, 
 from dovetail.engine.options import EngineOptions
 from dovetail.engine.state import EngineState
 from dovetail.frontend.compile_sql import compile_sql
+from dovetail.kernels.evaluate.try_out import try_out
 from dovetail.plan.live_query import LiveQuery
 from dovetail.plan.needs import growing_streams
 from dovetail.query.growing_groups import growing_groups
@@ -60,6 +61,7 @@ class ControlPlane:
         self._seen = Registry(), 0, Registry()
         # A text is compiled when it is checked and again when it is accepted.
         self._compile = lru_cache(TEXTS_REMEMBERED)(compile_text or self._compile_text)
+        self._compile_accepted = compile_text or self._compile_unjudged
 
     # Accepting
 
@@ -248,12 +250,17 @@ class ControlPlane:
         return self._compile(sql)
 
     def _compile_text(self, sql: str) -> JoinQuery:
-        return compile_sql(sql, self.streams, timezone=self._options.timezone)
+        timezone = self._options.timezone
+        return compile_sql(sql, self.streams, timezone=timezone, try_out=partial(try_out, timezone=timezone))
 
     def compiled(self, state: EngineState, query_id: str) -> JoinQuery:
+        """Of a query that was accepted, perhaps by a version that took more: what it asks is not judged again."""
         if query_id not in self._compiled:
-            self._compiled[query_id] = self.compile(self.registry(state)[query_id].sql)
+            self._compiled[query_id] = self._compile_accepted(self.registry(state)[query_id].sql)
         return self._compiled[query_id]
+
+    def _compile_unjudged(self, sql: str) -> JoinQuery:
+        return compile_sql(sql, self.streams, timezone=self._options.timezone)
 
     # Applying
 

@@ -13,6 +13,8 @@ _KINDS = {
     "storage_budget": "a number of bytes",
     "max_results_per_batch": "a number of results",
     "max_pairs_per_batch": "a number of pairs",
+    "max_result_bytes_per_batch": "a number of bytes",
+    "max_query_ms_per_batch": "a number of milliseconds",
     "max_query_bytes": "a number of bytes",
     "max_query_cost_ms": "a number of milliseconds",
 }
@@ -31,6 +33,12 @@ class Limits:
     max_pairs_per_batch: int | None = option(
         100_000_000, "rows that meet for a query at any step in a batch; the same ([limits](limits.md))"
     )
+    max_result_bytes_per_batch: int | None = option(
+        8 << 30, "bytes of a query's answers in a batch; the same ([limits](limits.md))"
+    )
+    max_query_ms_per_batch: float | None = option(
+        600_000.0, "milliseconds of work for a query in a batch, all tasks together; the same ([limits](limits.md))"
+    )
     max_query_bytes: int | None = option(
         None, "bytes stored only because of one query: refused if expected, quarantined if it comes to them"
     )
@@ -48,7 +56,12 @@ class Limits:
 
     @staticmethod
     def none() -> Limits:
-        return Limits(max_results_per_batch=None, max_pairs_per_batch=None)
+        return Limits(
+            max_results_per_batch=None,
+            max_pairs_per_batch=None,
+            max_result_bytes_per_batch=None,
+            max_query_ms_per_batch=None,
+        )
 
     @property
     def idle_timeout_s(self) -> float | None:

@@ -25,6 +25,8 @@ class SessionOptions(TypedDict, total=False):
     storage_budget: int | None
     max_results_per_batch: int | None
     max_pairs_per_batch: int | None
+    max_result_bytes_per_batch: int | None
+    max_query_ms_per_batch: float | None
     max_query_bytes: int | None
     max_query_cost_ms: float | None
     idle_timeout: str | None

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from dovetail.engine.control.control_plane import ControlPlane
-from dovetail.engine.control.registry import QueryRecord
+from dovetail.engine.control.registry import QueryRecord, quarantined
 from dovetail.engine.head import Head
 from dovetail.engine.planning.elastic_units import ElasticUnits
 from dovetail.engine.planning.key_group_placer import KeyGroupPlacer
@@ -39,6 +39,7 @@ class Plans:
         self._head = head
         self._plane = plane
         self._planner = planner
+        self._before_batch = planner.memory
         self._live: dict[str, LiveQuery] = {}
 
     # Looking
@@ -99,12 +100,22 @@ class Plans:
 
     # Around a batch
 
-    def for_batch(self, batch: int) -> BatchPlan:
-        """The state in which `batch` runs, with every change that is there now, and the plan for it."""
+    def for_batch(self, batch: int, stopped: Mapping[str, str] | None = None) -> BatchPlan:
+        """The state in which `batch` runs, with every change that is there now, and the plan for it.
+
+        With `stopped`, for another try: these queries are quarantined before it, for these reasons. Planning then
+        remembers what it did before the first try, and of the tries nothing.
+        """
         with self.lock:
             with self._head.lock:
-                applied = self._applied(batch)
-            made = self.made(self._given(*applied))
+                applied = self._applied(batch, stopped or {})
+            given = self._given(*applied)
+            if stopped is None:
+                self._before_batch = self._planner.memory
+                made = self.made(given)
+            else:
+                self._planner.memory = self._before_batch
+                made = self._planner.preview(given)
             return BatchPlan(made.state, made.planned, applied[2])
 
     def made(self, given: Given) -> Made:
@@ -116,13 +127,19 @@ class Plans:
         with self.lock:
             self._planner.note_committed(batch, planned, run_ms, rows)
 
-    def _applied(self, batch: int) -> tuple[EngineState, tuple[LiveQuery, ...], Mapping[str, Stream]]:
+    def _applied(
+        self, batch: int, stopped: Mapping[str, str] | None = None
+    ) -> tuple[EngineState, tuple[LiveQuery, ...], Mapping[str, Stream]]:
         """The state in which `batch` runs, its queries and its streams."""
         state, streams = self._head.state, self._plane.streams
         texts = {name: stream_text(stream) for name, stream in sorted(streams.items())}
         new = {name: batch for name in texts if name not in state.stream_texts} if state.stream_texts else {}
         state = replace(state, stream_texts=texts, first_batch_by_stream={**state.first_batch_by_stream, **new})
         state = self._plane.applied(state, batch)
+        if stopped:
+            running = [record for record in state.registry.running if record.id in stopped]
+            gone = [quarantined(record, stopped[record.id], batch) for record in running]
+            state = replace(state, registry=state.registry.updated(gone))
         return state, self._live_queries(state.registry.running), streams
 
     def _given(self, state: EngineState, queries: tuple[LiveQuery, ...], streams: Mapping[str, Stream]) -> Given:

@@ -48,12 +48,15 @@ class StreamFigures:
 
 @dataclass(frozen=True)
 class QueryFigures:
-    """`output_rows` are this batch's, `total_rows` those of all batches."""
+    """`output_rows` are this batch's, `total_rows` those of all batches. `work_ms` is what tasks spent on the query in
+    this batch; what is found for several counts for each by what it found.
+    """
 
     name: str
     state: str
     output_rows: int
     total_rows: int
+    work_ms: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
+
 from dovetail.engine.explain.records.partitions import PlacementExplained
 from dovetail.engine.progress.figures import (
     BatchFigures,
@@ -19,6 +21,9 @@ from dovetail.engine.progress.figures import (
     Volume,
 )
 from dovetail.stats.estimate import Estimate
+
+EARLIEST_US = -62_135_596_800_000_000
+LATEST_US = 253_402_300_799_000_000
 
 
 def print_progress(figures: BatchFigures) -> dict[str, Any]:
@@ -43,6 +48,7 @@ def print_progress(figures: BatchFigures) -> dict[str, Any]:
                 "state": query.state,
                 "numOutputRows": query.output_rows,
                 "totalOutputRows": query.total_rows,
+                "workMs": query.work_ms,
             }
             for query in figures.queries
         ],
@@ -171,4 +177,7 @@ def _estimate(estimate: Estimate | None) -> dict[str, Any] | None:
 
 
 def _iso(micros: float) -> str:
+    if not EARLIEST_US <= micros <= LATEST_US:
+        # Python's calendar ends with the year 9999, a timestamp does not.
+        return f"{np.datetime64(int(micros), 'us')}Z"
     return datetime.fromtimestamp(micros / 1e6, UTC).isoformat().replace("+00:00", "Z")

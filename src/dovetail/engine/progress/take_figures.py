@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from dovetail.engine.admission.query_limits import found_by_users
 from dovetail.engine.explain.served_queries import ServedQueries
 from dovetail.engine.observe.finished_batch import FinishedBatch
 from dovetail.engine.progress.figures import (
@@ -23,6 +24,7 @@ from dovetail.engine.progress.figures import (
     Volume,
 )
 from dovetail.engine.state import EngineState
+from dovetail.plan.query_limits import Found
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.query.stream import Stream
 from dovetail.runtime.report import GroupCount, StepCount, StreamCount, TaskReport, UnitWork
@@ -52,7 +54,7 @@ def take_figures(
         epoch=plan.epoch,
         seconds_by_part=report.seconds_by_part,
         streams=_of_streams(done.streams, report.streams, watermarks, idle),
-        queries=_of_queries(state, results),
+        queries=_of_queries(state, results, found_by_users(report.found, plan.groups)),
         stores=_of_stores(state, plan, served),
         groups=_of_groups(state, plan, report.groups, served),
         steps=_of_steps(plan, report.steps, served),
@@ -80,13 +82,21 @@ def _of_streams(
     )
 
 
-def _of_queries(state: EngineState, results: Iterable[ResultFile]) -> tuple[QueryFigures, ...]:
+def _of_queries(
+    state: EngineState, results: Iterable[ResultFile], found: Mapping[str, Found]
+) -> tuple[QueryFigures, ...]:
     """Those that run or stand still, and those that ended with this batch."""
     rows: Counter[str] = Counter()
     for result in results:
         rows[result.query] += result.rows
     return tuple(
-        QueryFigures(record.name, record.state.value, rows[record.id], record.total_rows)
+        QueryFigures(
+            record.name,
+            record.state.value,
+            rows[record.id],
+            record.total_rows,
+            found.get(record.id, Found()).ms,
+        )
         for record in state.registry.records
         if record.dropped_batch is None or record.dropped_batch == state.batch
     )

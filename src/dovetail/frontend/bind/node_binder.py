@@ -14,7 +14,7 @@ from sqlglot import exp
 from dovetail.core.errors import TypeMismatch
 from dovetail.frontend.bind.coerce import cast_to
 from dovetail.frontend.bind.names import Scope
-from dovetail.frontend.parse.source_text import OFFSET_KEY
+from dovetail.frontend.parse.source_text import OFFSET_KEY, Bound
 from dovetail.frontend.parse.unsupported import refuse, refuse_leftovers, refuse_node
 from dovetail.query.expression import Expression
 from dovetail.query.types import BOOLEAN, NULL, STRING, SqlType
@@ -67,12 +67,24 @@ class NodeBinder:
         self.scope = scope
         self.source = scope.source
         self.timezone = timezone
+        self._depth = 0
+        self._bound: Bound = []
+        """What the outermost node under way consists of."""
 
     def bind(self, node: exp.Expr) -> Expression:
         reader = self.readers.get(type(node))
         if reader is None:
             raise refuse_node(node, self.source)
-        return reader(self, node)
+        self._depth += 1
+        try:
+            bound = reader(self, node)
+        finally:
+            self._depth -= 1
+        self._bound.append((bound, node))
+        if self._depth == 0:
+            self.source.bound.append(self._bound)
+            self._bound = []
+        return bound
 
     def bind_condition(self, node: exp.Expr) -> Expression:
         return self.as_boolean(self.bind(node), node)

@@ -27,6 +27,9 @@ def _comparison(binder: NodeBinder, node: exp.Expr) -> Expression:
 def compare_expressions(binder: NodeBinder, node: exp.Expr, operator: str, a: Expression, b: Expression) -> Expression:
     if WINDOW in (a.type, b.type):
         return _compare_windows(binder, node, operator, a, b)
+    if a.type == NULL and b.type == NULL:
+        # Two NULLs without a type: any type will do.
+        a, b = cast_to(a, BOOLEAN, binder.timezone), cast_to(b, BOOLEAN, binder.timezone)
     sides = comparable(a, b, binder.timezone)
     if sides is None:
         raise binder.mismatch(node, "a comparison", a.type, b.type)
@@ -87,6 +90,8 @@ def _in(binder: NodeBinder, node: exp.Expr) -> Expression:
     if merged is None:
         other = next(item.type for item in items if merge_branches([value, item], binder.timezone) is None)
         raise binder.mismatch(node, "IN", value.type, other)
+    if merged[0].type == NULL:
+        merged = [cast_to(each, BOOLEAN, binder.timezone) for each in merged]
     value, *items = merged
     if all(isinstance(item, Literal) for item in items):
         return Call("in", (value, *items), BOOLEAN)

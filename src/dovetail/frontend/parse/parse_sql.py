@@ -24,7 +24,13 @@ from sqlglot.tokenizer_core import Token, TokenType
 from dovetail.core.errors import SqlSyntaxError, UnsupportedSql
 from dovetail.frontend.parse.source_text import OFFSET_KEY, SourceText
 from dovetail.frontend.parse.unsupported import STATEMENT_HINT, refuse, refuse_statement
-from dovetail.query.durations import MICROSECONDS_BY_UNIT, DurationError, parse_day_to_second, parse_duration
+from dovetail.query.durations import (
+    MICROSECONDS_BY_UNIT,
+    DurationError,
+    check_length,
+    parse_day_to_second,
+    parse_duration,
+)
 
 WITHIN_KEY = "within_us"
 RANGE_KEY = "range_window"
@@ -145,7 +151,7 @@ class DovetailSpark(Spark):
                 total = self._parse_duration_part()
                 while self._curr and self._is_duration_part():
                     total += self._parse_duration_part()
-                return total
+                return check_length(total)
             except DurationError as error:
                 where = SourceText(self.sql).where(first.start if first else len(self.sql))
                 raise UnsupportedSql(str(error), where=where, hint=error.hint) from None

@@ -6,18 +6,23 @@ parser stamps each node with a character offset, and line and column are counted
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
+from dovetail.query.expression import Expression
+
 OFFSET_KEY = "start"
+Bound = list[tuple[Expression, exp.Expr]]
+"""An expression and everything in it, parts first, each with its node."""
 
 
 @dataclass(frozen=True)
 class SourceText:
-    """The text of one query."""
+    """The text of one query; `bound` are its expressions, and where each part of them stands."""
 
     text: str
+    bound: list[Bound] = field(default_factory=list)
 
     def where(self, node: exp.Expr | int | None) -> str:
         """«line L, column C», both from 1; a node starts where its leftmost part starts."""

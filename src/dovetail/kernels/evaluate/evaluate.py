@@ -6,6 +6,8 @@ length. What is exact here and easily lost:
   - overflow, division by zero and bad casts raise `EvaluationError`, but only for rows that reach
     the failing part: branches of CASE and COALESCE, the right side of AND and OR, and operands
     beside a NULL are evaluated for the rows that need them (see `evaluate_guard`).
+Whatever else goes wrong, Arrow's own errors and a lack of memory included, is an `EvaluationError`,
+too: somebody's text asked for it.
 """
 
 from __future__ import annotations
@@ -13,13 +15,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
+import numpy as np
 import pyarrow as pa
 
-from dovetail.core.errors import EvaluationError
+from dovetail.core.errors import charged, is_chargeable
 from dovetail.kernels.arrow_types import arrow_type
 from dovetail.kernels.evaluate.kernels import kernel_of
 from dovetail.kernels.evaluate.masks import mask_of
 from dovetail.kernels.evaluate.rows import Kernel, Mask, Rows, as_array
+from dovetail.kernels.evaluate.sizes import in_smaller_pieces, joined_arrays
 from dovetail.query.expression import Column, Expression
 from dovetail.query.sql_text import column_name, sql_text
 
@@ -33,11 +37,16 @@ def evaluate(
     expression: Expression, column_of: Callable[[Column], pa.Array], length: int, *, timezone: str = "UTC"
 ) -> pa.Array:
     """The value of `expression` for each of `length` rows; `timezone` is the Spark session's."""
-    kernel: Kernel = _kernel(expression)
     with _named_errors(expression):
-        value = as_array(kernel(Rows(column_of, length, timezone)), length)
-    wanted = arrow_type(expression.type, timezone)
-    return value if value.type == wanted else value.cast(wanted)
+        kernel: Kernel = _kernel(expression)
+        wanted = arrow_type(expression.type, timezone)
+        is_wide = expression.type.name in ("string", "binary")
+
+        def values(rows: Rows) -> pa.Array:
+            value = as_array(kernel(rows), rows.length)
+            return value if value.type == wanted else value.cast(wanted)
+
+        return in_smaller_pieces(values, Rows(column_of, length, timezone), joined_arrays, is_wide=is_wide)
 
 
 def evaluate_mask(
@@ -45,11 +54,14 @@ def evaluate_mask(
 ) -> Mask:
     """Where a condition is true; NULL counts as false."""
     with _named_errors(expression):
-        return _mask(expression)(Rows(column_of, length, timezone))
+        return in_smaller_pieces(_mask(expression), Rows(column_of, length, timezone), np.concatenate, is_wide=False)
 
 
 class _named_errors:  # noqa: N801 - a context manager, cheaper than contextlib's on a hot path
-    """Adds the failing expression to an `EvaluationError`."""
+    """Whatever goes wrong inside is an `EvaluationError` that names the expression.
+
+    What is not the expression's fault, such as a broken file, stays what it is.
+    """
 
     def __init__(self, expression: Expression) -> None:
         self.expression = expression
@@ -58,5 +70,11 @@ class _named_errors:  # noqa: N801 - a context manager, cheaper than contextlib'
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, EvaluationError) and error.where is None:
-            raise EvaluationError(error.what, where=sql_text(self.expression, column_name), hint=error.hint) from None
+        if not isinstance(error, Exception) or not is_chargeable(error):
+            return
+        failure = charged(error)
+        if failure.where is None:
+            failure.where = sql_text(self.expression, column_name)
+            failure.args = (failure.told(),)
+        if failure is not error:
+            raise failure from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -59,6 +59,12 @@ class Rows:
         """Only the rows under `mask`."""
         row_idx = pa.array(np.flatnonzero(mask))
         return Rows(self.column, len(row_idx), self.timezone, row_idx)
+
+    def pieces(self, size: int) -> Iterator[Rows]:
+        """All rows in order, so many at a time."""
+        for lower in range(0, self.length, size):
+            length = min(size, self.length - lower)
+            yield Rows(lambda column, lower=lower, n=length: self.column(column).slice(lower, n), length, self.timezone)  # type: ignore[misc]
 
 
 Kernel = Callable[[Rows], Value]

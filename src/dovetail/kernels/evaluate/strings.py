@@ -5,10 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dovetail.kernels.evaluate.rows import Rows, Value, by_row
+from dovetail.kernels.evaluate.rows import Rows, Value, by_row, fail
+from dovetail.kernels.evaluate.sizes import (
+    MAX_VALUE_BYTES,
+    WORK_BYTES,
+    all_there,
+    byte_lengths,
+    check_sizes,
+    text_lengths,
+    whole_numbers,
+)
 from dovetail.query.expression import Call, Expression, Literal
 
 Function = Callable[[list[Value], Call, Rows], Value]
@@ -76,6 +86,25 @@ def _pad_of(text: str, width: int, filler: str, *, on_left: bool) -> str:
     return padding + text if on_left else text + padding
 
 
+def _pad(function: Callable[[str, int, str], str]) -> Function:
+    def apply(args: list[Value], call: Call, rows: Rows) -> Value:
+        text, width, filler = args
+        missing = np.maximum(whole_numbers(width, rows) - text_lengths(text, rows), 0)
+        fillers = missing // np.maximum(text_lengths(filler, rows), 1) + 1
+        # No width is above 2^31, so no product is above 2^63.
+        needed = byte_lengths(text, rows) + fillers * byte_lengths(filler, rows)
+        check_sizes(call.function, np.where(all_there(args, rows), needed, 0))
+        return by_row(function, args, rows, pa.string())
+
+    return apply
+
+
+def _repeat(args: list[Value], call: Call, rows: Rows) -> Value:
+    counts = np.maximum(whole_numbers(args[1], rows), 0)
+    check_sizes(call.function, byte_lengths(args[0], rows) * counts)
+    return by_row(lambda text, count: text * max(count, 0), args, rows, pa.string())
+
+
 def _lpad_of(text: str, width: int, filler: str) -> str:
     return _pad_of(text, width, filler, on_left=True)
 
@@ -92,6 +121,8 @@ def _rowwise(function: Callable[..., object], data_type: pa.DataType) -> Functio
 
 
 def _concat(args: list[Value], call: Call, rows: Rows) -> Value:
+    needed = np.sum([byte_lengths(arg, rows) for arg in args], axis=0)
+    check_sizes(call.function, np.where(all_there(args, rows), needed, 0))
     if all(isinstance(arg, pa.Scalar) for arg in args):
         return by_row(lambda *parts: "".join(parts), args, rows, pa.string())
     return pc.binary_join_element_wise(*args, "", null_handling="emit_null")
@@ -99,9 +130,20 @@ def _concat(args: list[Value], call: Call, rows: Rows) -> Value:
 
 def _replace(args: list[Value], call: Call, rows: Rows) -> Value:
     search, replacement = (_constant(arg) for arg in call.args[1:])
+    _check_replaced(args, call, rows)
     if search and replacement is not None:
         return pc.replace_substring(args[0], pattern=search, replacement=replacement)
     return by_row(lambda text, old, new: text.replace(old, new) if old else text, args, rows, pa.string())
+
+
+def _check_replaced(args: list[Value], call: Call, rows: Rows) -> None:
+    """At most every stretch of the searched length is replaced; only if that is too much they are counted."""
+    text, old, new = (byte_lengths(arg, rows) for arg in args)
+    growth = np.maximum(new - old, 0)
+    most = text + np.where(old > 0, text // np.maximum(old, 1), 0) * growth
+    if most.max(initial=0) > MAX_VALUE_BYTES or most.sum(dtype=np.float64) > WORK_BYTES:
+        found = by_row(lambda text, old, _: text.count(old) if old else 0, args, rows, pa.int64())
+        check_sizes(call.function, np.where(all_there(args, rows), text + whole_numbers(found, rows) * growth, 0))
 
 
 def _substring_test(kernel: Callable[..., Value], by_text: Callable[[str, str], bool]) -> Function:
@@ -129,7 +171,10 @@ def _locate(args: list[Value], call: Call, rows: Rows) -> Value:
 
 
 def _rlike(args: list[Value], call: Call, rows: Rows) -> Value:
-    return pc.match_substring_regex(args[0], pattern=_constant(call.args[1]))
+    try:
+        return pc.match_substring_regex(args[0], pattern=_constant(call.args[1]))
+    except pa.ArrowInvalid as error:
+        raise fail(str(error), "use literals, ., [ ], ( ), |, *, +, ?, {n,m} up to 1000, ^, $, or LIKE") from None
 
 
 def _like(args: list[Value], call: Call, rows: Rows) -> Value:
@@ -180,9 +225,9 @@ STRINGS: dict[str, Function] = {
     "rtrim": _trimmer(pc.utf8_rtrim, str.rstrip),
     "substring": _substring,
     "right": _rowwise(_right_of, pa.string()),
-    "repeat": _rowwise(lambda text, count: text * max(count, 0), pa.string()),
-    "lpad": _rowwise(_lpad_of, pa.string()),
-    "rpad": _rowwise(_rpad_of, pa.string()),
+    "repeat": _repeat,
+    "lpad": _pad(_lpad_of),
+    "rpad": _pad(_rpad_of),
     "concat": _concat,
     "replace": _replace,
     "startswith": _substring_test(pc.starts_with, str.startswith),

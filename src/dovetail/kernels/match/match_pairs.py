@@ -156,8 +156,8 @@ def match_pairs(probe: ProbeRows, stored: StoredRows, bounds: LegBounds, *, max_
         if bounds.is_per_leg:
             hold_bounds(bits, pair_idx, rows, probe.times, stored.times, bounds.lower, bounds.upper)
         pair_idx, rows, bits = with_bits(pair_idx, rows, bits)
-        if near_count:
-            yield Pairs(pair_idx, rows, bits, near_count)
+        # Even if it is empty: whoever asks looks at the time now and then.
+        yield Pairs(pair_idx, rows, bits, near_count)
         begin = end
 
 

@@ -6,6 +6,7 @@ by selection. Both give the same bits.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,14 +15,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dovetail.core.errors import EvaluationError
 from dovetail.kernels.evaluate.evaluate import evaluate_mask
 from dovetail.kernels.evaluate.rows import Rows
 from dovetail.kernels.select.select_rows import SelectionWords, add_mask, no_selections
 from dovetail.kernels.select.thresholds import Thresholds, compared_column, thresholds_of
 from dovetail.query.expression import Column, Expression
 
-OnFailure = Callable[[Expression, EvaluationError], None]
+OnFailure = Callable[[Expression, Exception], None]
 
 MANY_OF_A_COLUMN = 24
 """From so many comparisons of one column on, one search for all of them takes less time than each on its own."""
@@ -29,10 +29,11 @@ MANY_OF_A_COLUMN = 24
 
 @dataclass(frozen=True)
 class AllSelections:
-    """What each selection says of each row, and how many rows it passes."""
+    """What each selection says of each row, how many rows it passes, and what it took; 0 where many are one search."""
 
     words: SelectionWords
     counts: npt.NDArray[np.int64]
+    seconds: npt.NDArray[np.float64]
 
 
 def select_all(
@@ -46,20 +47,23 @@ def select_all(
     plan = _plan(selections, timezone)
     words = no_selections(len(selections), length)
     counts = np.zeros(len(selections), np.int64)
+    seconds = np.zeros(len(selections), np.float64)
     rows = Rows(column_of, length, timezone)
     for thresholds in plan.by_column:
         thresholds.add(words, rows, counts)
     failed = []
     for place in plan.one_by_one:
+        began = time.perf_counter()
         try:
             mask = evaluate_mask(selections[place], column_of, length, timezone=timezone)
-        except EvaluationError as error:
+        except Exception as error:  # noqa: BLE001 - who asks is charged; what is nobody's fault is raised there
             failed.append(place)
             on_failure(selections[place], error)
             continue
         counts[place] = np.count_nonzero(mask)
         add_mask(words, place, mask)
-    return AllSelections(SelectionWords(words, len(selections), length, frozenset(failed)), counts)
+        seconds[place] = time.perf_counter() - began
+    return AllSelections(SelectionWords(words, len(selections), length, frozenset(failed)), counts, seconds)
 
 
 @lru_cache(maxsize=64)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dovetail.core.errors import EvaluationError
+from dovetail.core.errors import charged
 from dovetail.kernels.arrow_types import arrow_type
 from dovetail.kernels.evaluate.evaluate import evaluate
 from dovetail.kernels.fold.fold_runs import entries_of_runs, find_runs
@@ -101,7 +101,8 @@ class FactorizedOperator:
                 return []
             try:
                 weighed = weigh_rows(walk.emit, group, found, self._snapshots, self._task.timezone)
-            except EvaluationError:
+            except Exception as error:  # noqa: BLE001 - joined row by row, who asks for it is known
+                charged(error)
                 unfolded.append(part)
                 continue
             self._groups.add_rows(group, weighed)
@@ -130,7 +131,8 @@ class FactorizedOperator:
             try:
                 column_of = snapshot.bucket_column(part.ordinal, folded.rows)
                 folded.prepare((*walk.arguments.values(), *keys), column_of, self._task.timezone)
-            except EvaluationError:
+            except Exception as error:  # noqa: BLE001 - joined row by row, who asks for it is known
+                charged(error)
                 unfolded.append(part)
                 continue
             if keys and folded.mixes_keys(keys):
@@ -149,7 +151,8 @@ class FactorizedOperator:
         try:
             values = FrameValues(walk.frame.take(folded.rows), self._snapshots)
             folded.prepare((*walk.arguments.values(), *keys), values.column, self._task.timezone)
-        except EvaluationError:
+        except Exception as error:  # noqa: BLE001 - joined row by row, who asks for it is known
+            charged(error)
             unfolded += parts
             return
         if keys and folded.mixes_keys(keys):

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dovetail.core.errors import EvaluationError
+from dovetail.core.errors import EvaluationError, charged
 from dovetail.kernels.fold.exact_sum import fold_values
 from dovetail.kernels.fold.fold_columns import count_rows, fold_counts, fold_extremes
 from dovetail.kernels.fold.group_rows import codes_of_keys, key_column, plain_key
@@ -75,15 +75,15 @@ def fold_rows(group: GroupPlan, rows: JoinedRows) -> FoldedRows:
     for column in group.columns:
         try:
             columns[column.name] = _column(column, rows, groups.numbers, groups.count)
-        except EvaluationError as error:
-            failed[column.name] = error
+        except Exception as error:  # noqa: BLE001 - who asks for the column is charged
+            failed[column.name] = charged(error)
     first_panes = None if panes is None else panes[groups.first_rows]
     found = {group.id: PartialGroups(tuple(key.take(firsts) for key in keys), first_panes, columns, groups.count)}
     for table in group.details:
         try:
             found[table.id] = _detail(table, keys, panes, rows)
-        except EvaluationError as error:
-            failed[table.id] = error
+        except Exception as error:  # noqa: BLE001 - who asks for the table is charged
+            failed[table.id] = charged(error)
     return FoldedRows(found, failed)
 
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from dovetail.core.errors import EvaluationError
 from dovetail.kernels.evaluate.evaluate import evaluate
 from dovetail.kernels.match.hash_keys import group_of_codes
 from dovetail.plan.group_plan import GroupPlan, GroupTable
@@ -81,15 +80,16 @@ class GroupFolder:
             return
         try:
             folded = fold_rows(group, rows)
-        except EvaluationError as error:
+        except Exception as error:  # noqa: BLE001 - whatever the keys raise on these rows
             self._report.fail({group.id}, error)
             return
         for part, failure in folded.failed.items():
             self._report.fail(users_of_part(group, part), failure)
-        for table in group.tables:
-            piece = folded.rows_by_table.get(table.id)
-            if piece is not None and piece.rows:
-                self._pieces.setdefault(table.id, _Pieces()).add(table, piece)
+        with self._report.charging({group.id}):
+            for table in group.tables:
+                piece = folded.rows_by_table.get(table.id)
+                if piece is not None and piece.rows:
+                    self._pieces.setdefault(table.id, _Pieces()).add(table, piece)
         self._report.groups.append(GroupCount(group.id, folded_rows=rows.rows))
 
     def close(self) -> Iterator[Message]:
@@ -97,13 +97,23 @@ class GroupFolder:
         for waiting in self._waiting.empty():
             self._fold(waiting)
         for group in self._task.plan.groups:
-            if group.id in self._report.void_queries:
-                continue
-            for table in group.tables:
-                if table.id in self._pieces:
-                    yield from self._sent(table, self._pieces.pop(table.id).fold(table))
+            sent: list[Message] = []
+            if group.id not in self._report.void_queries:
+                with self._report.charging({group.id}):
+                    sent = list(self._of_group(group))
+            yield from sent
+
+    def _of_group(self, group: GroupPlan) -> Iterator[Message]:
+        for table in group.tables:
+            if table.id in self._pieces:
+                yield from self._sent(table, self._pieces.pop(table.id).fold(table))
 
     def _fold(self, waiting: WaitingRows) -> None:
+        query = waiting.emit.query
+        with self._report.charging({query}), self._report.working_for((query,), self._task.limits):
+            self._fold_waiting(waiting)
+
+    def _fold_waiting(self, waiting: WaitingRows) -> None:
         values = FrameValues(waiting.frame, self._snapshots)
         expressions = {column.name: column.expression for column in waiting.emit.output}
         known: dict[str, pa.Array] = {}

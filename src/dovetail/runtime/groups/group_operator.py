@@ -8,7 +8,7 @@ All joins of the batch are done, so windows close by the watermarks after its ro
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -51,13 +51,19 @@ class GroupStage:
         received = receive_groups(self._task.plan.groups, payloads)
         watermarks = watermarks_after(self._task, times)
         for group in self._task.plan.groups:
-            new = {table.id: self._folded(table, received.get(table.id, [])) for table in group.tables}
-            if group.pane is None:
-                new = with_new_values(group, new, self._task)
-                update_groups(group, new, self._task, self._answers, has_global=self._has_global)
-                self._put_by(group, new)
-            else:
-                self._close(group, new, group.pane.closed_until(watermarks))
+            with self._report.charging({user.query for user in group.users}):
+                self._run_group(group, received, watermarks)
+
+    def _run_group(
+        self, group: GroupPlan, received: Mapping[str, list[PartialGroups]], watermarks: Mapping[str, int]
+    ) -> None:
+        new = {table.id: self._folded(table, received.get(table.id, [])) for table in group.tables}
+        if group.pane is None:
+            new = with_new_values(group, new, self._task)
+            update_groups(group, new, self._task, self._answers, has_global=self._has_global)
+            self._put_by(group, new)
+        else:
+            self._close(group, new, group.pane.closed_until(watermarks))
 
     def _folded(self, table: GroupTable, pieces: list[PartialGroups]) -> PartialGroups:
         return fold_groups(table, concat_groups(pieces)) if pieces else GroupStore(self._task, table).empty()
@@ -66,7 +72,8 @@ class GroupStage:
         after_us = self._closed_us.get(group.id, BEGINNING)
         if until_us is not None and until_us > after_us:
             for user in group.users:
-                close_windows(group, user, new, self._task, self._ranges, (after_us, until_us), self._answers)
+                with self._answers.charging(user):
+                    close_windows(group, user, new, self._task, self._ranges, (after_us, until_us), self._answers)
         open_from = group.open_from(until_us)
         if open_from is not None:
             new = {

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
+
 import pyarrow as pa
 
-from dovetail.core.errors import EvaluationError
 from dovetail.plan.group_plan import GroupUser, Pane
 from dovetail.plan.query_limits import Found
 from dovetail.query.answer_columns import CHANGE
@@ -28,12 +29,16 @@ class GroupAnswers:
             return None
         try:
             return answer_groups(user, groups, distinct, pane, self._task.timezone)
-        except EvaluationError as error:
+        except Exception as error:  # noqa: BLE001 - whatever these answers raise on these groups
             self._report.fail({user.query}, error)
             return None
 
     def write(self, user: GroupUser, columns: list[pa.Array]) -> None:
-        rows = len(columns[0])
-        if rows and self._report.count(user.query, Found(results=rows), self._task.limits):
+        rows, size = len(columns[0]), sum(column.nbytes for column in columns)
+        if rows and self._report.count(user.query, Found(results=rows, result_bytes=size), self._task.limits):
             names = [column.name for column in user.output] + ([CHANGE] if user.is_updating else [])
             self._files.write(user.query, [pa.RecordBatch.from_arrays(columns, unique_names(names))])
+
+    def charging(self, user: GroupUser) -> AbstractContextManager[None]:
+        """Whatever goes wrong inside is this user's failure."""
+        return self._report.charging({user.query})

@@ -65,7 +65,8 @@ def update_groups(
                 changed.is_old[:] = True
             for user in group.users:
                 if user.first_batch == first_batch:
-                    _answer(user, changed, answers)
+                    with answers.charging(user):
+                        _answer(user, changed, answers)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dovetail.core.errors import EvaluationError
 from dovetail.kernels.evaluate.evaluate import evaluate_mask
 from dovetail.kernels.gather_rows import ABSENT, make_refs
 from dovetail.kernels.match.leg_bits import bits_of_rows, no_bits
@@ -120,6 +119,10 @@ class LoneRowOperator:
             self._answer_matched(matched)
 
     def _answer_lone(self, lone: LoneRows) -> None:
+        with self._report.charging({leg.query for leg in lone.tree.legs}):
+            self._answer_undisturbed(lone)
+
+    def _answer_undisturbed(self, lone: LoneRows) -> None:
         asking, keyless = self._asking(lone.tree, self._due(lone), ALL_ENTRIES)
         found = self._partners(self._probe_all, lone.tree, asking)
         target = only_node(lone.tree).step.target
@@ -129,6 +132,10 @@ class LoneRowOperator:
             self._answer(answer.emit, frame.joined(target, np.full(len(frame), ABSENT)), answer.where)
 
     def _answer_matched(self, matched: MatchedRows) -> None:
+        with self._report.charging({emit.query for emit in matched.emits}):
+            self._answer_partnered(matched)
+
+    def _answer_partnered(self, matched: MatchedRows) -> None:
         new_left, _ = self._asking(matched.from_left, self._new(matched.from_left), ALL_ENTRIES)
         found = self._partners(self._probe_all, matched.from_left, new_left)
         step = only_node(matched.from_right).step
@@ -141,17 +148,15 @@ class LoneRowOperator:
             self._answer(emit, Frame((matched.from_left.start,), (np.concatenate([found[leg], first]),)), TRUE)
 
     def _answer(self, emit: Emit, frame: Frame, where: Expression) -> None:
-        try:
+        with self._report.charging({emit.query}):
             if len(frame) and where != TRUE:
                 values = FrameValues(frame, self._snapshots)
                 mask = evaluate_mask(where, values.column, len(frame), timezone=self._task.timezone)
                 frame = frame.take(np.flatnonzero(mask))
-        except EvaluationError as error:
-            self._report.fail({emit.query}, error)
-        if len(frame) == 0 or emit.query in self._report.void_queries:
-            return
-        if not emit.is_answer or self._report.count(emit.query, Found(results=len(frame)), self._task.limits):
-            self._take(emit, frame)
+            if len(frame) == 0 or emit.query in self._report.void_queries:
+                return
+            if not emit.is_answer or self._report.count(emit.query, Found(results=len(frame)), self._task.limits):
+                self._take(emit, frame)
 
     def _partners(self, probe: ProbeOperator, tree: ProbeTree, asking: _Asking, member: int = 0) -> list[U64]:
         """By leg the distinct references of `member` (the asking row, or its partner) in the pairs that rows find."""
@@ -189,7 +194,7 @@ class LoneRowOperator:
         snapshot = self._snapshots[tree.start]
         try:
             return self._collected(tree, snapshot, due, route)
-        except EvaluationError as error:
+        except Exception as error:  # noqa: BLE001 - whatever selections and keys raise on these rows
             self._report.fail({leg.query for leg in tree.legs}, error)
             none = no_bits(len(tree.legs), 0)
             return _Asking(_NO_REFS, _NO_REFS, _NO_TIMES, none), _Keyless(_NO_REFS, none)

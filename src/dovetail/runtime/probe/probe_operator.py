@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from dovetail.core.errors import EvaluationError
 from dovetail.kernels.arrow_types import arrow_type
 from dovetail.kernels.evaluate.evaluate import evaluate_mask
 from dovetail.kernels.gather_rows import make_refs
@@ -37,6 +36,7 @@ from dovetail.runtime.probe.route_entries import Part, Route
 from dovetail.runtime.probe.snapshot import Entries, SelectionBits, StoreSnapshot
 from dovetail.runtime.report import StepCount, TaskReport, UnitWork
 from dovetail.runtime.source.key_codes import probing_codes
+from dovetail.runtime.stopwatch import Stopwatch
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
@@ -44,6 +44,7 @@ SendOn = Callable[[Partial], None]
 TakeRows = Callable[[Emit, Frame], None]
 LegKey = tuple[str, int]
 ROWS_A_PIECE = 1 << 16
+LOOKS_AFTER_S = 0.05
 NO_TIMES: I64 = np.zeros(0, np.int64)
 
 
@@ -92,7 +93,7 @@ class ProbeOperator:
         self, node: ProbeNode, partial: Partial, hop: int, start_times: I64 | None = None, part: Part = Part.OWN
     ) -> None:
         """All results that `partial` (sorted by code) finds at `node`; `start_times` are member 0's, if known."""
-        if len(partial.codes) == 0:
+        if len(partial.frame) == 0:
             return
         wanted_rows = int(np.count_nonzero(np.bitwise_or.reduce(partial.bits)))
         route = self.route(node)
@@ -101,7 +102,7 @@ class ProbeOperator:
         if node.step.before_batch is None:
             # What a fill joins is not what new rows meet: planners shall not learn from it.
             self._report.steps.append(count)
-        try:
+        with self._report.charging({leg.query for leg in node.legs}):
             members, bounds = bounds_of(node)
             selections = self.selection_bits(node.step.target, node.legs)
             choices = route.stored(part, partial.codes)
@@ -113,8 +114,6 @@ class ProbeOperator:
             unfolded = [] if self._fold is None else self._fold.fold_legs(probe, stored)
             for each, entries in ((probe, stored), *unfolded):
                 self._join(each, entries)
-        except EvaluationError as error:
-            self._report.fail({leg.query for leg in node.legs}, error)
 
     def _visible(self, node: ProbeNode) -> Iterator[int]:
         """The buckets whose rows the step may see."""
@@ -129,10 +128,16 @@ class ProbeOperator:
     def _join(self, probe: Probe, stored: Sequence[BucketEntries]) -> None:
         """Every leg that wants some of the rows gets what they meet among the stored entries."""
         void_count = len(self._report.void_queries)
-        for frame, bits in _in_larger_pieces(self._matches(probe, stored)):
+        watch = Stopwatch()
+        for frame, bits in _in_larger_pieces(self._matches(probe, stored, watch)):
+            found_s = watch.lap()
             probe.count.matched_rows += len(frame)
-            self._decide(probe.node, frame, bits)
+            pairs_by_query = self._decide(probe.node, frame, bits)
+            together = sum(pairs_by_query.values())
+            for query, pairs in pairs_by_query.items():
+                self._report.spend((query,), found_s * pairs / together, self._task.limits)
             void_count = self._stop_void_legs(probe.node, probe.rows, void_count)
+            watch.lap()
 
     def _ranges(self, node: ProbeNode, partial: Partial, rows: ProbeRows, bounds: LegBounds) -> RangeDemands | None:
         if not needs_ranges(node):
@@ -150,7 +155,7 @@ class ProbeOperator:
     def selection_bits(self, store: str, legs: tuple[Leg, ...]) -> SelectionBits:
         """Where these legs' selections on rows of `store` are decided; one that fails fails its queries."""
 
-        def on_failure(selection: Expression, error: EvaluationError) -> None:
+        def on_failure(selection: Expression, error: Exception) -> None:
             self._report.fail({leg.query for leg in legs if leg.selection == selection}, error)
 
         first_batches = [self._complete_from[leg.query] for leg in legs]
@@ -164,18 +169,29 @@ class ProbeOperator:
             times[place] = self._snapshots[partial.frame.stores[member]].times(partial.frame.refs[member])
         return times
 
-    def _matches(self, probe: Probe, stored: Sequence[BucketEntries]) -> Iterator[tuple[Frame, U64]]:
+    def _spend_in_vain(self, probe: Probe, watch: Stopwatch) -> None:
+        """Where nobody finds anything for long, all who look pay for it."""
+        if watch.running_s > LOOKS_AFTER_S:
+            known_count = len(self._report.void_queries)
+            looking = {leg.query for leg in probe.node.legs} - self._report.void_queries
+            self._report.spend(looking, watch.lap(), self._task.limits)
+            self._stop_void_legs(probe.node, probe.rows, known_count)
+
+    def _matches(self, probe: Probe, stored: Sequence[BucketEntries], watch: Stopwatch) -> Iterator[tuple[Frame, U64]]:
         """Pairs as frames, and the legs that want each."""
         if not probe.rows.bits.any():
             return
         step = probe.node.step
         confirm = self._confirmation(probe.node)
         for ordinal, choice in stored:
+            if not probe.rows.bits.any():
+                return
             entries = self._snapshots[step.target].entries(ordinal, step.index, choice)
             for pairs in self._pairs(probe, ordinal, entries):
                 probe.count.near_rows += pairs.near_count
                 self._work.pairs += pairs.near_count
                 if len(pairs.probe_idx) == 0:
+                    self._spend_in_vain(probe, watch)
                     continue
                 refs = make_refs(ordinal, pairs.stored_rows)
                 frame = probe.partial.frame.take(pairs.probe_idx).joined(step.target, refs)
@@ -224,34 +240,36 @@ class ProbeOperator:
         idx = np.flatnonzero(equal)
         return frame.take(idx), bits[:, idx]
 
-    def _decide(self, node: ProbeNode, frame: Frame, bits: U64) -> None:
-        """Give every leg the rows it wants: whole ones away, the others on to the next probe."""
+    def _decide(self, node: ProbeNode, frame: Frame, bits: U64) -> dict[str, int]:
+        """Give every leg the rows it wants: whole ones away, the others on to the next probe. How many, by query."""
+        pairs_by_query: dict[str, int] = {}
         emit_by_leg = {(emit.query, emit.start): emit for emit in node.emits}
         kept_by_leg: dict[LegKey, I64] = {}
         for leg, wanted_idx in zip(node.legs, rows_of_legs(bits, len(node.legs)), strict=True):
             if len(wanted_idx) == 0 or leg.query in self._report.void_queries:
                 continue
+            pairs_by_query[leg.query] = pairs_by_query.get(leg.query, 0) + len(wanted_idx)
             if not self._report.count(leg.query, Found(pairs=len(wanted_idx)), self._task.limits):
                 continue
-            try:
+            with self._report.charging({leg.query}):
                 idx = self._without_residuals(leg, frame, wanted_idx)
-            except EvaluationError as error:
-                self._report.fail({leg.query}, error)
-                continue
-            emit = emit_by_leg.get((leg.query, leg.start))
-            if emit is None:
-                kept_by_leg[leg.query, leg.start] = idx
-            elif not emit.is_answer or self._report.count(leg.query, Found(results=len(idx)), self._task.limits):
-                self._take(emit, frame if len(idx) == len(frame) else frame.take(idx))
+                emit = emit_by_leg.get((leg.query, leg.start))
+                if emit is None:
+                    kept_by_leg[leg.query, leg.start] = idx
+                elif not emit.is_answer or self._report.count(leg.query, Found(results=len(idx)), self._task.limits):
+                    self._take(emit, frame if len(idx) == len(frame) else frame.take(idx))
         for child in node.children:
             self._pass_on(child, frame, kept_by_leg)
+        return pairs_by_query
 
     def _without_residuals(self, leg: Leg, frame: Frame, idx: I64) -> I64:
         """Only rows that pass everything else come here: SQL lets a predicate guard a later one from failing."""
         if not leg.residuals:
             return idx
         values = FrameValues(frame.take(idx), self._snapshots)
+        watch = Stopwatch()
         kept: I64 = idx[evaluate_mask(all_of(leg.residuals), values.column, len(idx), timezone=self._task.timezone)]
+        self._report.spend((leg.query,), watch.lap(), self._task.limits)
         return kept
 
     def _pass_on(self, child: ProbeNode, frame: Frame, kept_by_leg: Mapping[LegKey, I64]) -> None:
@@ -263,19 +281,35 @@ class ProbeOperator:
         wanted = np.flatnonzero(np.bitwise_or.reduce(bits))
         if len(wanted) == 0:
             return
-        if len(wanted) < len(frame):
-            frame, bits = frame.take(wanted), bits[:, wanted]
-        values = FrameValues(frame, self._snapshots)
+        is_part = len(wanted) < len(frame)
+        passed, bits = (frame.take(wanted), bits[:, wanted]) if is_part else (frame, bits)
         try:
-            keys = probing_codes(child.step, values.column, len(frame), self._task.timezone)
-        except EvaluationError as error:
-            self._report.fail({leg.query for leg in child.legs}, error)
+            partial = self._keyed(child, passed, bits)
+        except Exception as error:  # noqa: BLE001 - whatever the key raises on these rows
+            self._fail_apart(child, passed, bits, error)
+            live = {key: idx for key, idx in kept_by_leg.items() if key[0] not in self._report.void_queries}
+            self._pass_on(child, frame, live)
             return
-        partial = Partial(child.id, keys.codes, frame, bits)
-        if keys.valid_mask is not None:
-            partial = partial.take(np.flatnonzero(keys.valid_mask))
         if len(partial.codes):
             self._send_on(partial)
+
+    def _keyed(self, child: ProbeNode, frame: Frame, bits: U64) -> Partial:
+        """What goes on to the child: rows without a NULL in their key."""
+        values = FrameValues(frame, self._snapshots)
+        keys = probing_codes(child.step, values.column, len(frame), self._task.timezone)
+        partial = Partial(child.id, keys.codes, frame, bits)
+        return partial if keys.valid_mask is None else partial.take(np.flatnonzero(keys.valid_mask))
+
+    def _fail_apart(self, child: ProbeNode, frame: Frame, bits: U64, error: Exception) -> None:
+        """Charge the queries on whose own rows the key fails: the selection of another may guard it from failing."""
+        guilty = set()
+        for place, leg in enumerate(child.legs):
+            idx = np.flatnonzero(bits[place // WORD_BITS] & bit_at(place))
+            try:
+                self._keyed(child, frame.take(idx), bits[:, idx])
+            except Exception:  # noqa: BLE001 - as above
+                guilty.add(leg.query)
+        self._report.fail(guilty or {leg.query for leg in child.legs}, error)
 
 
 def _in_larger_pieces(matches: Iterable[tuple[Frame, U64]]) -> Iterator[tuple[Frame, U64]]:

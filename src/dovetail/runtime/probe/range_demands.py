@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dovetail.core.errors import EvaluationError
 from dovetail.kernels.evaluate.evaluate import evaluate
 from dovetail.kernels.match.leg_bits import no_bits
 from dovetail.kernels.match.match_pairs import LegBounds, ProbeRows
@@ -29,7 +28,7 @@ from dovetail.runtime.probe.snapshot import Entries, StoreSnapshot
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
-OnFailure = Callable[[set[str], EvaluationError], None]
+OnFailure = Callable[[set[str], Exception], None]
 
 
 @dataclass(frozen=True)
@@ -137,7 +136,7 @@ class _Maker:
             wanted = (self._rows.bits & _mask(self._node, legs)[:, None]).any(axis=0)
             idx = np.flatnonzero(wanted)
             found = self._evaluated(asked, self._values.take(idx))
-        except EvaluationError as error:
+        except Exception as error:  # noqa: BLE001 - whatever the ends raise on these rows
             self._on_failure({self._node.legs[leg].query for leg in legs}, error)
             return nowhere
         nowhere.lower[idx], nowhere.upper[idx] = found.lower, found.upper

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dovetail.core.errors import EvaluationError
+from dovetail.core.errors import EvaluationError, charged
 from dovetail.kernels.arrow_types import arrow_type
 from dovetail.kernels.evaluate.evaluate import evaluate_mask
 from dovetail.kernels.gather_rows import ABSENT, Gatherer, gather_fixed, make_refs
@@ -35,7 +35,7 @@ from dovetail.store.bucket_file import Bucket, BucketIndex, BucketMeta
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
-OnFailure = Callable[[Expression, EvaluationError], None]
+OnFailure = Callable[[Expression, Exception], None]
 
 
 class MappedBucket:
@@ -345,8 +345,8 @@ class StoreSnapshot:
                 try:
                     is_tested = selection != TRUE
                     by_bucket[ordinal] = bucket.place(selection, name, self._timezone) if is_tested else ALL_PASS
-                except EvaluationError as error:
-                    errors.append(error)
+                except Exception as error:  # noqa: BLE001 - whatever the selection raises on these rows
+                    errors.append(charged(error))
             found = self._known_places[selection, first_batch] = _Places(by_bucket, tuple(errors))
         return found
 

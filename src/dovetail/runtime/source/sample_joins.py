@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dovetail.core.errors import EvaluationError
+from dovetail.core.errors import charged
 from dovetail.kernels.match.estimate_match import IndexEntries, estimate_match, slice_index, slice_rule
 from dovetail.kernels.match.hash_keys import CodeRange
 from dovetail.plan.sampled_join import SampledJoin
@@ -28,8 +28,8 @@ def sample_joins(task: BatchTask, partition: int, snapshots: Mapping[str, StoreS
             continue
         try:
             found.append(_sample(join, snapshots[join.a_store], snapshots[join.b_store]))
-        except EvaluationError:
-            continue
+        except Exception as error:  # noqa: BLE001 - a sample decides nothing
+            charged(error)
     return found
 
 

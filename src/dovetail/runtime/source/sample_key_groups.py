@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dovetail.core.errors import EvaluationError
+from dovetail.core.errors import charged
 from dovetail.kernels.match.hash_keys import group_of_codes
 from dovetail.kernels.select.select_rows import spread_rows
 from dovetail.plan.placement import use_of
@@ -56,7 +56,8 @@ def _groups(
         keys = row_keys(
             index, lambda column: rows.columns[column.name].take(taken), len(chosen), task.timezone, store.event_time
         )
-    except EvaluationError:
+    except Exception as error:  # noqa: BLE001 - the selector finds out whose fault it is
+        charged(error)
         found = selector.guarded(store, index, rows.take(chosen), keys_of)
     else:
         found = keys, None

@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dovetail.core.errors import EvaluationError
 from dovetail.kernels.select.select_all import select_all
 from dovetail.kernels.word_bits import word_count
 from dovetail.plan.store_plan import IndexPlan, StorePlan
@@ -139,5 +138,5 @@ class _StoreStage:
         return build_index(index, lambda c: columns[c.name].take(take), len(rows), timezone, event_time).moved(rows)
 
 
-def _never_fails(_selection: Expression, error: EvaluationError) -> None:
+def _never_fails(_selection: Expression, error: Exception) -> None:
     raise error

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dovetail.core.errors import EvaluationError
+from dovetail.core.errors import charged
 from dovetail.kernels.select.select_all import AllSelections, select_all
 from dovetail.kernels.select.select_rows import Mask, SelectionWords, any_of
 from dovetail.plan.affected_queries import queries_of_index, queries_of_selection, selections_of_queries
@@ -21,6 +21,8 @@ from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.report import STATISTICS, SelectionCount, TaskReport, sample_query_sets
 
 Made = TypeVar("Made")
+SHORT_S = 0.01
+"""What a selection may take without anybody being asked whose it is."""
 
 
 @dataclass(frozen=True)
@@ -92,30 +94,54 @@ class RowSelector:
     ) -> tuple[Made, Mask | None] | None:
         """What is made of all rows by the key of an index or, where it fails, of those in the mask.
 
-        These are the rows that some query with this key wants: its selection may guard the key from failing. None if
-        it fails on them, too.
+        These are the rows that some query with this key wants: its selection may guard the key from failing. Where it
+        fails on them, too, those queries fail on whose own rows it does. None if that is all of them.
         """
         try:
             return make(rows), None
-        except EvaluationError:
-            wanted, queries = self._guard(store, index, rows)
-        try:
-            return make(rows.where(wanted)), wanted
-        except EvaluationError as error:
-            self._report.fail(queries, error)
-            return None
-
-    def _guard(self, store: StorePlan, index: IndexPlan, rows: StoreRows) -> tuple[Mask, set[str]]:
+        except Exception as error:  # noqa: BLE001 - whatever the key raises on these rows
+            charged(error)
         queries = queries_of_index(self._task.plan, store.id, index)
-        selections = selections_of_queries(self._task.plan, store.id, queries)
+        while queries:
+            wanted = self._wanted_by(store, queries, rows)
+            try:
+                return make(rows.where(wanted)), wanted
+            except Exception as error:  # noqa: BLE001 - as above
+                guilty = self._guilty(store, queries, rows, make) or queries
+                self._report.fail(guilty, error)
+                queries = queries - guilty
+        return None
+
+    def _guilty(
+        self, store: StorePlan, queries: set[str], rows: StoreRows, make: Callable[[StoreRows], object]
+    ) -> set[str]:
+        """The queries of selections that pass rows on which it fails."""
+        guilty: set[str] = set()
+        for selection in selections_of_queries(self._task.plan, store.id, queries):
+            try:
+                make(rows.where(self._passed_by(store, {selection}, rows)))
+            except Exception as error:  # noqa: BLE001 - as above
+                charged(error)
+                guilty |= queries & queries_of_selection(self._task.plan, store.id, selection)
+        return guilty
+
+    def _wanted_by(self, store: StorePlan, queries: set[str], rows: StoreRows) -> Mask:
+        return self._passed_by(store, selections_of_queries(self._task.plan, store.id, queries), rows)
+
+    def _passed_by(self, store: StorePlan, selections: set[Expression], rows: StoreRows) -> Mask:
+        if TRUE in selections:
+            return np.ones(rows.length, np.bool_)
         places = [place for place, each in enumerate(store.tested_selections) if each in selections]
-        guards = [rows.selections.mask(place) for place in places]
-        return np.ones(rows.length, np.bool_) if TRUE in selections else any_of(guards, rows.length), queries
+        return any_of([rows.selections.mask(place) for place in places], rows.length)
 
     def _decided(self, store: StorePlan, columns: dict[str, pa.Array], length: int, writers: set[str]) -> AllSelections:
-        def on_failure(selection: Expression, error: EvaluationError) -> None:
+        def on_failure(selection: Expression, error: Exception) -> None:
             self._report.fail(queries_of_selection(self._task.plan, store.id, selection) | writers, error)
 
-        return select_all(
+        decided = select_all(
             store.tested_selections, lambda column: columns[column.name], length, self._task.timezone, on_failure
         )
+        for place in np.flatnonzero(decided.seconds > SHORT_S).tolist():
+            queries = queries_of_selection(self._task.plan, store.id, store.tested_selections[place])
+            self._report.spend(queries, float(decided.seconds[place]), self._task.limits)
+        return decided

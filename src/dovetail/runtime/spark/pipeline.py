@@ -34,7 +34,7 @@ from dovetail.runtime.spark.pack_columns import Packing, column_types, pack_colu
 from dovetail.runtime.spark.run_spark import run_spark
 from dovetail.runtime.spark.source_offsets import read_offsets
 from dovetail.runtime.spark.streaming_run import StreamingRun
-from dovetail.runtime.spark.worker_errors import own_error
+from dovetail.runtime.spark.worker_errors import own_error, task_failure
 from dovetail.store.chain import Chain
 from dovetail.store.layout import spark_dir
 from dovetail.store.manifest import Arrived
@@ -228,7 +228,12 @@ class SparkPipeline:
         def run(task: BatchTask) -> list[Message]:
             shared = self._shared_with_workers(task)
             rows = batch_df if shared.columns is None else batch_df.select(*shared.columns)
-            return run_spark(task, rows, shared.packing, shared.broadcast)
+            try:
+                return run_spark(task, rows, shared.packing, shared.broadcast)
+            except Exception as error:
+                if streaming.is_over():
+                    raise
+                raise task_failure(error) from error
 
         try:
             with streaming.batch():

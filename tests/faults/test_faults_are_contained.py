@@ -1,0 +1,210 @@
+"""A fault at every place where a query's text meets data: its query is stopped, and nobody else notices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from dovetail.core.errors import TaskFailed, WorkerLost
+from dovetail.engine.batch import begin_batch, find_culprits, settle_batch
+from dovetail.kernels.evaluate import evaluate, kernels
+from dovetail.kernels.evaluate import numbers as number_kernels
+from dovetail.plan.shared_plan import SharedPlan
+from dovetail.query.types import DOUBLE
+from dovetail.runtime import answer_files, hop_operator, result_sink
+from dovetail.runtime.groups import fold_rows, folder, limited_answers
+from dovetail.runtime.local import run_local
+from dovetail.runtime.probe import probe_operator
+from dovetail.runtime.source import build_index, key_codes
+from dovetail.testing.local_session import LocalSession
+from tests.support.neighbours import NEAR, Answers, is_stopped, run
+
+CULPRIT = f"SELECT a.d, sqrt(b.d) AS r FROM a JOIN b ON a.d = b.d AND {NEAR} WHERE a.v > -9 AND a.d + b.d > -1"
+GROUPS = f"SELECT a.d, MAX(b.d) AS r FROM a JOIN b ON a.d = b.d AND {NEAR} GROUP BY a.d"
+RESIDUAL_GROUPS = GROUPS.replace(" GROUP BY", " AND a.v < b.v + 99 GROUP BY")
+"""Alone in joining and grouping by doubles, which tells a fault whom to strike."""
+WHAT: list[Exception] = [
+    MemoryError(),
+    pa.ArrowMemoryError("malloc of size 8589934592 failed"),
+    pa.ArrowInvalid("offset overflow while concatenating arrays"),
+    pa.ArrowCapacityError("array cannot contain more than 2147483646 bytes"),
+    KeyError("nobody foresaw this"),
+]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Answers:
+    answers, _ = run(tmp_path_factory.mktemp("undisturbed"), None)
+    assert all(answers.values())
+    return answers
+
+
+def _breaking(function: Callable[..., Any], error: Exception, is_culprit: Callable[..., bool]) -> Callable[..., Any]:
+    def broken(*args: Any, **named: Any) -> Any:
+        if is_culprit(*args, **named):
+            raise error
+        return function(*args, **named)
+
+    return broken
+
+
+def _has_doubles(columns: list[pa.Array], *_: Any) -> bool:
+    return any(pa.types.is_floating(column.type) for column in columns)
+
+
+def _is_of_culprit(query: str) -> bool:
+    return query.startswith("culprit")
+
+
+PLACES: dict[str, tuple[str, Any, str, Callable[..., bool]]] = {
+    "evaluating a projection": (CULPRIT, number_kernels.NUMBERS, "sqrt", lambda *_: True),
+    "hashing keys": (CULPRIT, key_codes, "hash_keys", _has_doubles),
+    "sorting an index": (CULPRIT, build_index, "key_codes", lambda index, *_: index.keys[0].type == DOUBLE),
+    "matching": (
+        CULPRIT,
+        probe_operator.ProbeOperator,
+        "_pairs",
+        lambda _, probe, *__: any(_is_of_culprit(leg.query) for leg in probe.node.legs),
+    ),
+    "deciding a residual": (
+        CULPRIT,
+        probe_operator.ProbeOperator,
+        "_without_residuals",
+        lambda _, leg, *__: _is_of_culprit(leg.query),
+    ),
+    "waiting": (
+        CULPRIT,
+        result_sink.ResultSink,
+        "add",
+        lambda _, emit, *__: _is_of_culprit(emit.query),
+    ),
+    "gathering values": (
+        CULPRIT,
+        result_sink.ResultSink,
+        "_gather",
+        lambda _, emit, *__: _is_of_culprit(emit.query),
+    ),
+    "writing": (CULPRIT, answer_files.AnswerFiles, "write", lambda _, query, *__: _is_of_culprit(query)),
+    "grouping": (GROUPS, folder, "fold_rows", lambda group, *_: group.keys[0][1] == DOUBLE),
+    "folding": (
+        RESIDUAL_GROUPS,
+        fold_rows,
+        "fold_extremes",
+        lambda values, *_, **__: pa.types.is_floating(values.type),
+    ),
+    "answering groups": (GROUPS, limited_answers, "answer_groups", lambda user, *_: _is_of_culprit(user.query)),
+    "writing groups": (GROUPS, answer_files.AnswerFiles, "write", lambda _, query, *__: _is_of_culprit(query)),
+}
+
+
+@pytest.mark.parametrize("error", WHAT, ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize("place", PLACES)
+def test_a_fault_stops_its_query_alone(
+    place: str, error: Exception, undisturbed: Answers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sql, home, name, is_culprit = PLACES[place]
+
+    def plant(_: LocalSession) -> None:
+        if isinstance(home, dict):
+            # A kernel that was made broken must not be remembered.
+            monkeypatch.setattr(evaluate, "_kernel", kernels.kernel_of)
+            monkeypatch.setitem(kernels.FUNCTIONS, name, _breaking(home[name], error, is_culprit))
+        else:
+            monkeypatch.setattr(home, name, _breaking(getattr(home, name), error, is_culprit))
+
+    answers, culprit = run(tmp_path, sql, after=plant, at=1)
+    assert answers == undisturbed
+    assert is_stopped(culprit)
+
+
+def _runs_culprit(plan: SharedPlan) -> bool:
+    return any(_is_of_culprit(query) for query, _ in plan.complete_from_by_query)
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+@pytest.mark.parametrize("error", [KeyError("nobody foresaw this"), WorkerLost("gone")], ids=["raised", "gone"])
+@pytest.mark.parametrize("stage", ["run_source", "run_hop"])
+def test_the_culprit_of_a_batch_that_just_fails_is_found(
+    stage: str, error: Exception, at: int, undisturbed: Answers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = _breaking(getattr(run_local, stage), error, lambda task, *_: _runs_culprit(task.plan))
+    monkeypatch.setattr(run_local, stage, broken)
+    answers, culprit = run(tmp_path, CULPRIT, at=at)
+    assert answers == undisturbed
+    assert is_stopped(culprit)
+    assert culprit is not None
+    assert culprit.failed_batch == at
+
+
+def test_the_culprit_of_a_plan_that_cannot_be_made_is_found(
+    undisturbed: Answers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def is_culprit(_root: Any, _options: Any, plan: Any, *_: Any) -> bool:
+        return _runs_culprit(plan.planned.plan)
+
+    monkeypatch.setattr(begin_batch, "make_task", _breaking(begin_batch.make_task, RecursionError(), is_culprit))
+    answers, culprit = run(tmp_path, CULPRIT, at=1)
+    assert answers == undisturbed
+    assert is_stopped(culprit)
+
+
+def test_the_culprit_of_a_state_that_cannot_be_made_is_found(
+    undisturbed: Answers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = _breaking(settle_batch.next_state, ZeroDivisionError(), lambda _, plan, *__: _runs_culprit(plan))
+    monkeypatch.setattr(settle_batch, "next_state", broken)
+    answers, culprit = run(tmp_path, CULPRIT, at=1)
+    assert answers == undisturbed
+    assert is_stopped(culprit)
+
+
+def test_a_worker_that_is_gone_once_is_nobodys_fault(
+    undisturbed: Answers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    once: Iterator[bool] = iter([True])
+    broken = _breaking(hop_operator.run_hop, WorkerLost("gone"), lambda *_: next(once, False))
+    monkeypatch.setattr(run_local, "run_hop", broken)
+    answers, culprit = run(tmp_path, CULPRIT, at=0)
+    assert answers == undisturbed
+    assert not is_stopped(culprit)
+
+
+def test_a_batch_that_fails_without_any_query_ends_the_session_with_what_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_local, "run_hop", _breaking(hop_operator.run_hop, KeyError("lost"), lambda *_: True))
+    with pytest.raises(TaskFailed, match="KeyError: 'lost'"):
+        run(tmp_path, CULPRIT)
+
+
+@pytest.mark.parametrize("guilty", [{"q0"}, {"q7"}, {"q3", "q4"}, {"q0", "q5", "q7"}, {"n0"}, {"n1", "q2"}])
+def test_every_culprit_is_found_and_nobody_else(guilty: set[str]) -> None:
+    old, new = [f"q{i}" for i in range(8)], ["n0", "n1"]
+    tries: list[set[str]] = []
+
+    def attempt(stopped: Any) -> Any:
+        tries.append(set(stopped))
+        if guilty - set(stopped):
+            raise TaskFailed("fails")
+        return set(stopped)
+
+    assert find_culprits.run_without_culprits(attempt, old, new, TaskFailed("fails")) == guilty
+    assert len(tries) <= 6 * len(guilty)
+
+
+def test_a_new_query_is_found_in_one_try() -> None:
+    tries: list[set[str]] = []
+
+    def attempt(stopped: Any) -> Any:
+        tries.append(set(stopped))
+        if "n" not in stopped:
+            raise TaskFailed("fails")
+        return set(stopped)
+
+    old = [f"q{i}" for i in range(100)]
+    assert find_culprits.run_without_culprits(attempt, old, ["n"], TaskFailed("fails")) == {"n"}
+    assert tries == [{"n"}]
