@@ -38,6 +38,7 @@ from dovetail.engine.progress.figures import BatchFigures
 from dovetail.engine.progress.print_progress import print_progress
 from dovetail.frontend.parse.statement import CreateStream
 from dovetail.query.durations import DurationError, parse_duration
+from dovetail.query.row_rules import ONE_DAY, QUARANTINE, row_rules
 from dovetail.query.stream import Stream
 from dovetail.query.stream_spec import StreamSpec, stream_spec
 from dovetail.runtime.result_batch import ResultBatch
@@ -50,6 +51,7 @@ from dovetail.runtime.spark.streaming_run import aside
 from dovetail.runtime.spark.types import stream_columns
 from dovetail.runtime.spark.worker_python import use_own_interpreter
 from dovetail.runtime.spark.write_sink import write_sink
+from dovetail.store.bad_rows import BadRow
 from dovetail.store.vacuum import VacuumReport, vacuum
 
 BATCH_PATIENCE_S, SINK_PATIENCE_S = 60.0, 10.0
@@ -121,12 +123,21 @@ class Session:
         self._recent_figures = (*self._recent_figures, news.figures)[-RECENT_BATCHES:]
 
     def create_stream(
-        self, name: str, df: DataFrame, event_time: str | None = None, lateness: str = "0 seconds"
+        self,
+        name: str,
+        df: DataFrame,
+        event_time: str | None = None,
+        lateness: str = "0 seconds",
+        *,
+        on_bad_row: str = QUARANTINE,
+        max_event_time_ahead: str = ONE_DAY,
     ) -> None:
         """Register a streaming DataFrame under a name that queries use, before the session starts.
 
         `event_time` is the column of time conditions and windows. Rows more than `lateness` behind the newest are late:
-        they are counted, and not joined.
+        they are counted, and not joined. Rows further past the batch's own time than `max_event_time_ahead` («off»: as
+        far as they like), and rows beyond year 9999, are bad: `on_bad_row` keeps them aside («quarantine», see
+        `bad_rows`), leaves them out («drop») or ends the session («fail»).
         """
         if self._pipeline.was_started:
             raise SessionError(
@@ -141,7 +152,8 @@ class Session:
             lateness_us = parse_duration(lateness)
         except DurationError as error:
             raise StreamError(f"stream {name!r}: lateness: {error}", hint=error.hint) from None
-        self._engine.streams.create(Stream(name, stream_columns(name, df.schema), event_time, lateness_us))
+        rules = row_rules(name, on_bad_row, max_event_time_ahead)
+        self._engine.streams.create(Stream(name, stream_columns(name, df.schema), event_time, lateness_us, rules))
         self._pipeline.add_stream(name, df)
 
     def declare_stream(self, spec: StreamSpec, *, request: str = "") -> None:
@@ -157,6 +169,21 @@ class Session:
             if not self._engine.streams.is_declared(spec, request=request):
                 check_source(self._spark, spec)
                 self._pipeline.declare_stream(spec, lambda: self._engine.streams.declare(spec, request=request))
+
+    def bad_rows(self, stream: str) -> list[BadRow]:
+        """The rows of a stream that are kept aside because it cannot use them, the oldest first: why, and from where.
+
+        for row in session.bad_rows("orders"):
+            print(row.batch, row.source, row.reason, row.values)
+        """
+        return self._engine.streams.bad_rows(stream)
+
+    def retry_bad_rows(self, stream: str, *, request: str = "") -> int:
+        """Have the bad rows of a stream come again with the next batch, as if they arrived in it; how many these are.
+
+        They are judged anew, by the rules that the stream has then. `request` is an id of your own for this call.
+        """
+        return self._engine.streams.retry_bad_rows(stream, request=request)
 
     @property
     def streams(self) -> list[StreamDescription]:

@@ -73,7 +73,7 @@ class Engine:
         try:
             self.head = Head(_state_of(root), options.planning.statistics)
             self._plane = ControlPlane(root, options, compile_text)
-            self.streams = Streams(self.head, self._plane)
+            self.streams = Streams(root, self.head, self._plane)
             self.answers = Answers(root, self.head)
             if options.elasticity.elastic:
                 planner.elastic = ElasticUnits(options, self.head.state.buckets)

@@ -20,6 +20,7 @@ from dovetail.runtime.report_fields import kept_in_task, listed, rules_of, summe
 from dovetail.stats.key_sketch import SKETCH_CODES
 from dovetail.stats.key_stats import MAX_HISTOGRAM_GROUPS
 from dovetail.stats.selection_sample import SAMPLED_ROWS_A_BATCH
+from dovetail.store.bad_rows import BadFile
 from dovetail.store.bucket_file import BucketMeta
 from dovetail.store.manifest import ResultFile
 
@@ -33,6 +34,7 @@ class StreamCount:
     rows: int
     late_rows: int
     max_time_us: int | None
+    bad_rows: int = 0
 
 
 def newest_times(counts: Iterable[StreamCount]) -> dict[str, int]:
@@ -42,6 +44,24 @@ def newest_times(counts: Iterable[StreamCount]) -> dict[str, int]:
         if count.max_time_us is not None:
             times[count.stream] = max(count.max_time_us, times.get(count.stream, count.max_time_us))
     return times
+
+
+@dataclass
+class BadCount:
+    """`rows` that their stream cannot use, of one kind; `example` is the reason of one of them, for people."""
+
+    stream: str
+    kind: str
+    rows: int
+    example: str
+
+
+@dataclass
+class RetriedFile:
+    """Bad rows that were asked for again: taken, unless columns are `missing_columns` that some query needs now."""
+
+    path: str
+    missing_columns: list[str]
 
 
 @dataclass
@@ -217,6 +237,9 @@ class TaskReport:
     """
 
     streams: list[StreamCount] = listed(StreamCount)
+    bad_rows: list[BadCount] = listed(BadCount)
+    bad_files: list[BadFile] = listed(BadFile)
+    retried: list[RetriedFile] = listed(RetriedFile)
     selections: list[SelectionCount] = listed(SelectionCount)
     query_sets: list[QuerySets] = listed(QuerySets)
     keys: list[KeyCount] = listed(KeyCount)

@@ -43,6 +43,7 @@ class Metrics:
         )
         self._input_rows = self._counter("input_rows", "Rows read.", "stream")
         self._late_rows = self._counter("late_rows", "Rows that came too late to be joined.", "stream")
+        self._bad_rows = self._counter("bad_rows", "Rows that their stream cannot use.", "stream")
         self._output_rows = self._counter("output_rows", "Answers of all queries.")
         self._registry.register(_SessionCollector(engine))
 
@@ -61,6 +62,7 @@ class Metrics:
         for stream in figures.streams:
             self._input_rows.labels(stream.name).inc(stream.input_rows)
             self._late_rows.labels(stream.name).inc(stream.late_rows)
+            self._bad_rows.labels(stream.name).inc(stream.bad_rows)
         self._output_rows.inc(sum(query.output_rows for query in figures.queries))
 
     def text(self) -> bytes:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.core.errors import ManifestVersionTaken, StoreError
+from dovetail.store.bad_rows import BadFile
 from dovetail.store.bucket_file import BucketMeta
 from dovetail.store.layout import manifest_file, state_file
 
@@ -36,6 +37,7 @@ class State:
     batch: int
     buckets: tuple[BucketMeta, ...]
     engine: dict[str, Any]
+    bad_files: tuple[BadFile, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -43,12 +45,15 @@ class Arrival:
     """How a batch's rows came in: what it takes to have the same rows again, and the same of them late.
 
     By stream the newest event time before the batch, the time below which its rows were late, and how far its source
-    was read, in the source's own words; nothing where it has none.
+    was read, in the source's own words; nothing where it has none. Rows past `last_time_us` were bad;
+    `retried` are the files of bad rows that the batch took again.
     """
 
     newest_us: Mapping[str, int] = field(default_factory=dict)
     late_before_us: Mapping[str, int] = field(default_factory=dict)
     offsets: Mapping[str, str] = field(default_factory=dict)
+    last_time_us: Mapping[str, int] = field(default_factory=dict)
+    retried: tuple[BadFile, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -85,6 +90,7 @@ def write_state(root: Path, state: State) -> tuple[str, int]:
         "selections": list(place_by_selection),
         "buckets": buckets,
         "engine": state.engine,
+        "bad_files": [asdict(file) for file in state.bad_files],
     }
     text = json.dumps(record, separators=(",", ":"))
     path = state_file(state.batch)
@@ -135,7 +141,8 @@ def read_latest(root: Path) -> tuple[Manifest, State] | None:
         BucketMeta.from_json(bucket | {"selections": [texts[place] for place in bucket["selections"]]})
         for bucket in record["buckets"]
     )
-    return manifest, State(record["batch"], buckets, record["engine"])
+    bad_files = tuple(BadFile(**file) for file in record.get("bad_files", ()))
+    return manifest, State(record["batch"], buckets, record["engine"], bad_files)
 
 
 def _read_manifest(path: Path) -> Manifest:
@@ -143,12 +150,16 @@ def _read_manifest(path: Path) -> Manifest:
     try:
         record = json.loads(text)
         record["results"] = tuple(ResultFile(**result) for result in record["results"])
-        record["arrival"] = Arrival(**record["arrival"])
+        record["arrival"] = _arrival(record["arrival"])
         return Manifest(**record)
     except (ValueError, KeyError, TypeError):
         raise StoreError(
             f"manifest {path.name} cannot be read", where=str(path), hint="restore the file from a backup"
         ) from None
+
+
+def _arrival(record: dict[str, Any]) -> Arrival:
+    return Arrival(**{**record, "retried": tuple(BadFile(**file) for file in record.get("retried", ()))})
 
 
 def _read(path: Path) -> str:

@@ -27,7 +27,7 @@ def vacuum(
 ) -> VacuumReport:
     """Files younger than `retention_s` stay: a running batch may be about to commit them."""
     named = _named_paths(root)
-    folders = ["buckets", "results", "state"]
+    folders = ["buckets", "results", "state", "bad_rows"]
     for history in sorted((root / BACKFILLS).glob("*")):
         place = history.relative_to(root).as_posix()
         named |= {f"{place}/{path}" for path in _named_paths(history)}
@@ -56,9 +56,11 @@ def _named_paths(root: Path) -> set[str]:
     named: set[str] = set()
     for manifest in read_manifests(root):
         named.update(result.path for result in manifest.results)
+        named.update(file.path for file in manifest.arrival.retried)
     latest = read_latest(root)
     if latest is not None:
         manifest, state = latest
         named.add(manifest.state_path)
         named.update(bucket.path for bucket in state.buckets)
+        named.update(file.path for file in state.bad_files)
     return named

@@ -44,5 +44,6 @@ def begin_batch(batch: int, offsets: Mapping[str, str], sampled_joins: tuple[Sam
         (*choose_samples(plan.planned.queries, statistics), *sampled_joins),
         parts.fill_policy.budget_rows(statistics, plan.streams),
         parts.head.figures,
+        began_at,
     )
     return Begun(plan.before, plan.planned, plan.streams, task, offsets, began_at, time.perf_counter() - began_s)

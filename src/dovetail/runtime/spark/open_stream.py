@@ -23,6 +23,8 @@ from pyspark.sql.types import StructField, StructType
 from dovetail.core.errors import StreamError
 from dovetail.query.stream_spec import FILE_FORMATS, KAFKA, KAFKA_META_COLUMNS, Columns, StreamSpec
 from dovetail.runtime.spark.read_results import spark_type
+from dovetail.runtime.spark.row_source import KAFKA_PLACE, row_source
+from dovetail.store.bad_rows import SOURCE
 
 ANSWER_TIMEOUT_S = 60.0
 _NAMED_SOURCES_KEY = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
@@ -34,13 +36,18 @@ _switching = threading.RLock()
 _KAFKA_SOURCES = {name: name.removeprefix("kafka_") for name, _ in KAFKA_META_COLUMNS}
 
 
-def open_stream(spark: SparkSession, spec: StreamSpec, *, is_named: bool = False) -> DataFrame:
-    """The stream with exactly the declared columns; `is_named`: Spark's checkpoint knows it by its name."""
+def open_stream(
+    spark: SparkSession, spec: StreamSpec, *, is_named: bool = False, has_source: bool = False
+) -> DataFrame:
+    """The stream with exactly the declared columns; `is_named`: Spark's checkpoint knows it by its name.
+
+    `has_source`: with the column `SOURCE`, too, where somebody knows it.
+    """
     reader = spark.readStream.format(spec.format).options(**spec.options)
     if is_named:
         reader = reader.name(spec.name)
     try:
-        return _columns_of(spec, reader)
+        return _columns_of(spec, reader, row_source(spec) if has_source else None)
     except (PySparkException, Py4JError) as error:
         raise _cannot_read(spark, spec, error) from None
 
@@ -97,11 +104,12 @@ def _await_answer(query: StreamingQuery, answered: threading.Event) -> bool:
     return True
 
 
-def _columns_of(spec: StreamSpec, reader: DataStreamReader) -> DataFrame:
+def _columns_of(spec: StreamSpec, reader: DataStreamReader, source: str | None) -> DataFrame:
     if spec.kind in FILE_FORMATS:
-        return reader.schema(schema_of(spec.columns)).load()
+        frame = reader.schema(schema_of(spec.columns)).load()
+        return frame if source is None else frame.select("*", F.expr(source).alias(SOURCE))
     if spec.kind == KAFKA:
-        return kafka_columns(spec, reader.load())
+        return kafka_columns(spec, reader.load(), source)
     frame = reader.load()
     given = {field.name: field.dataType for field in frame.schema}
     if any(given.get(name) != spark_type(sql_type) for name, sql_type in spec.columns):
@@ -116,7 +124,7 @@ def _columns_of(spec: StreamSpec, reader: DataStreamReader) -> DataFrame:
     return frame.select(*(F.col(_quoted(name)) for name, _ in spec.columns))
 
 
-def kafka_columns(spec: StreamSpec, frame: DataFrame) -> DataFrame:
+def kafka_columns(spec: StreamSpec, frame: DataFrame, source: str | None = None) -> DataFrame:
     """The fields of the value, and what the record says around it. A value that is no JSON object gives NULLs."""
     fields = tuple(column for column in spec.columns if column[0] not in _KAFKA_SOURCES)
     value = F.from_json(F.col("value").cast("string"), schema_of(fields)) if fields else None
@@ -128,7 +136,11 @@ def kafka_columns(spec: StreamSpec, frame: DataFrame) -> DataFrame:
         assert value is not None
         return value.getField(name)
 
-    return frame.select(*(column(name).alias(name) for name, _ in spec.columns))
+    columns = [column(name).alias(name) for name, _ in spec.columns]
+    if source is None:
+        return frame.select(*columns)
+    placed = frame.select(*columns, *(F.col(name).alias(f"#{name}") for name in KAFKA_PLACE))
+    return placed.select(*(F.col(_quoted(name)) for name, _ in spec.columns), F.expr(source).alias(SOURCE))
 
 
 def schema_of(columns: Columns) -> StructType:

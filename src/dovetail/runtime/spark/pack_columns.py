@@ -15,6 +15,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructType
 
+from dovetail.store.bad_rows import SOURCE
+
 TAG = "stream"
 
 
@@ -29,6 +31,12 @@ class Packing:
     @property
     def columns_by_stream(self) -> dict[str, set[str]]:
         return {stream: set(self.slot_by_column[stream]) for stream in self.streams}
+
+    @property
+    def value_types(self) -> list[DataType]:
+        """Of all slots but those that have nothing but `SOURCE`, which is NULL for nearly all rows."""
+        used = {slot for slots in self.slot_by_column.values() for name, slot in slots.items() if name != SOURCE}
+        return [self.type_by_slot[slot] for slot in used]
 
     def tag_of(self, stream: str) -> int:
         return self.streams.index(stream)

@@ -24,7 +24,7 @@ from pyspark.sql.types import BinaryType, DataType, StringType
 
 from dovetail.core.errors import SessionError
 from dovetail.plan.shared_plan import SharedPlan
-from dovetail.query.expression import columns_of
+from dovetail.plan.wanted_columns import wanted_columns
 from dovetail.query.stream import Stream
 from dovetail.query.stream_spec import StreamSpec
 from dovetail.runtime.batch_task import BatchTask
@@ -36,6 +36,7 @@ from dovetail.runtime.spark.run_spark import run_spark
 from dovetail.runtime.spark.source_offsets import read_offsets
 from dovetail.runtime.spark.streaming_run import StreamingRun
 from dovetail.runtime.spark.worker_errors import own_error
+from dovetail.store.bad_rows import SOURCE
 from dovetail.store.layout import spark_dir
 
 RunBatch = Callable[[int, Callable[[BatchTask], list[Message]], Mapping[str, str]], bool]
@@ -87,7 +88,7 @@ class SparkPipeline:
         self._sources[name] = source
 
     def declare_stream(self, spec: StreamSpec, accept: Callable[[], None]) -> None:
-        """Add a stream, also while running; `accept` makes it known to the engine while no batch runs."""
+        """Add a stream or change its rules, also while running; `accept` tells the engine while no batch runs."""
         with self._lock:
             if not self.is_active:
                 accept()
@@ -98,7 +99,7 @@ class SparkPipeline:
             with self._restarted(f"reading stream {spec.name} too", columns):
                 accept()
                 self._sources[spec.name] = spec
-                columns[spec.name] = {spec.event_time} if spec.event_time else set()
+                columns.setdefault(spec.name, {spec.event_time} if spec.event_time else set())
 
     def _check_named(self, name: str) -> None:
         unnamed = sorted(name for name, source in self._sources.items() if isinstance(source, DataFrame))
@@ -197,10 +198,12 @@ class SparkPipeline:
         with _plain_file_manager(self._spark), named_sources(self._spark, is_on=is_named):
             # Sorted by name: sources without a name are known to Spark's checkpoint by their position.
             frames = self._frames = {
-                name: open_stream(self._spark, source, is_named=is_named) if isinstance(source, StreamSpec) else source
+                name: open_stream(self._spark, source, is_named=is_named, has_source=True)
+                if isinstance(source, StreamSpec)
+                else source
                 for name, source in sorted(self._sources.items())
             }
-            types = {name: column_types(frame.schema, columns[name]) for name, frame in frames.items()}
+            types = {name: column_types(frame.schema, {*columns[name], SOURCE}) for name, frame in frames.items()}
             self._read = pack_columns(types)
             self._worker_plan = None
             made = StreamingRun(self._gate)
@@ -227,7 +230,7 @@ class SparkPipeline:
         try:
             with streaming.batch():
                 # The batch runs in a clone of the user's Spark session, so these settings are ours alone.
-                for key, value in crossing_settings(self._read.type_by_slot.values()).items():
+                for key, value in crossing_settings(self._read.value_types).items():
                     batch_df.sparkSession.conf.set(key, value)
                 batch_df.sparkSession.conf.set("spark.sql.adaptive.enabled", "false")
                 self._run_engine_batch(batch, run, read_offsets(self._root, batch, list(self._frames)))
@@ -244,9 +247,8 @@ class SparkPipeline:
             return known
         if known is not None:
             known.broadcast.unpersist()
-        wanted = {
-            name: column_types(self._frames[name].schema, columns) for name, columns in wanted_columns(task).items()
-        }
+        needed = wanted_columns(task.plan, task.streams)
+        wanted = {name: column_types(self._frames[name].schema, {*columns, SOURCE}) for name, columns in needed.items()}
         packing = pack_columns(wanted)
         columns = None if packing == read else repacked_columns(read, packing)
         broadcast = self._spark.sparkContext.broadcast((task.plan, task.streams))
@@ -283,20 +285,6 @@ def _plain_file_manager(spark: SparkSession) -> Iterator[None]:
         yield
     finally:
         spark.conf.unset(_FILE_MANAGER_KEY)
-
-
-def wanted_columns(task: BatchTask) -> Mapping[str, list[str]]:
-    """The columns of each stream that the source operator needs, the event time always."""
-    wanted: dict[str, list[str]] = {}
-    for stream in task.streams:
-        names = {stream.event_time} if stream.event_time else set()
-        for store in task.plan.stores:
-            if store.stream == stream.name:
-                names |= {name for name in store.columns if stream.type_of(name) is not None}
-                names |= {c.name for selection in store.selections for c in columns_of(selection)}
-                names |= {store.hop_window.time_column} if store.hop_window else set()
-        wanted[stream.name] = [name for name, _ in stream.columns if name in names]
-    return wanted
 
 
 def _with_trigger(writer: DataStreamWriter, trigger: str | None) -> DataStreamWriter:

@@ -13,12 +13,13 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType
 
 from dovetail.core.errors import HistoryError
+from dovetail.plan.wanted_columns import wanted_columns
 from dovetail.query.stream_spec import FILE_FORMATS, KAFKA, StreamSpec
 from dovetail.runtime.batch_task import BATCH, BatchTask
 from dovetail.runtime.message import Message
 from dovetail.runtime.spark.open_stream import kafka_columns, schema_of
 from dovetail.runtime.spark.pack_columns import column_types, pack_columns, union_streams
-from dovetail.runtime.spark.pipeline import crossing_settings, wanted_columns
+from dovetail.runtime.spark.pipeline import crossing_settings
 from dovetail.runtime.spark.run_spark import run_spark
 from dovetail.runtime.spark.source_offsets import FileLog, source_dir
 from dovetail.store.manifest import PastBatch
@@ -67,10 +68,10 @@ class SourceHistory:
 
     def run(self, task: BatchTask, past: tuple[PastBatch, ...]) -> list[Message]:
         spark = self._session(task.timezone)
-        wanted = {name: list({*columns, BATCH}) for name, columns in wanted_columns(task).items()}
+        wanted = {name: list({*columns, BATCH}) for name, columns in wanted_columns(task.plan, task.streams).items()}
         frames = {name: self._frame(spark, name, past).select(*map(_quoted, wanted[name])) for name in sorted(wanted)}
         packing = pack_columns({name: column_types(frame.schema, wanted[name]) for name, frame in frames.items()})
-        for key, value in crossing_settings(packing.type_by_slot.values()).items():
+        for key, value in crossing_settings(packing.value_types).items():
             spark.conf.set(key, value)
         context = spark.sparkContext
         shared = context.broadcast((task.plan, task.streams))

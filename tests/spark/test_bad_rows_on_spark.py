@@ -1,0 +1,105 @@
+"""Bad rows of declared streams on Spark: kept aside with their file, and nobody else hears of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dovetail import Session
+from dovetail.core.errors import BadRowError
+from dovetail.query.stream_spec import StreamSpec
+from dovetail.query.types import BIGINT, STRING, TIMESTAMP
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+COLUMNS = (("k", BIGINT), ("v", BIGINT), ("s", STRING), ("ts", TIMESTAMP))
+SECOND = 1_000_000
+AHEAD_US = 4_000_000_000 * SECOND
+IMPOSSIBLE_US = 400_000_000_000 * SECOND
+PAIRS = "SELECT a.v AS l, b.v AS r FROM a JOIN b ON a.k = b.k AND b.ts BETWEEN a.ts AND a.ts + INTERVAL 10 SECONDS"
+
+
+class Folders:
+    """Streams of Parquet files; rows are of key 0, so that those near in time join."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._files = 0
+
+    def spec(self, name: str) -> StreamSpec:
+        (self._folder / name).mkdir(parents=True, exist_ok=True)
+        return StreamSpec(name, COLUMNS, "parquet", {"path": str(self._folder / name)}, "ts")
+
+    def add(self, name: str, rows: list[tuple[int, int]]) -> str:
+        """A file with rows of a value and a time; its name."""
+        self._files += 1
+        times = pa.array([time for _, time in rows], pa.int64()).view(pa.timestamp("us", "UTC"))
+        values = pa.array([value for value, _ in rows], pa.int64())
+        zeros, texts = pa.array([0] * len(rows), pa.int64()), pa.array(["x"] * len(rows))
+        hidden = self._folder / f".{self._files}"
+        pq.write_table(pa.table({"k": zeros, "v": values, "s": texts, "ts": times}), hidden)
+        return hidden.rename(self._folder / name / f"{self._files:04d}.parquet").name
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> Folders:
+    return Folders(tmp_path / "streams")
+
+
+def open_session(spark: SparkSession, tmp_path: Path) -> Session:
+    return Session(spark, tmp_path / "checkpoint", partitions=2, key_groups=8)
+
+
+def answers(session: Session) -> Counter[tuple[int, int]]:
+    return Counter((row.l, row.r) for row in session.query("pairs").results().collect())
+
+
+def test_bad_rows_are_kept_with_their_file_and_enter_once_when_they_are_retried(
+    spark: SparkSession, tmp_path: Path, folders: Folders
+) -> None:
+    with open_session(spark, tmp_path) as session:
+        for name in "ab":
+            session.declare_stream(folders.spec(name))
+        session.create_query(PAIRS, "pairs")
+        folders.add("a", [(1, 0)])
+        bad = folders.add("a", [(2, IMPOSSIBLE_US), (3, AHEAD_US), (4, SECOND)])
+        session.start()
+        session.process_all_available()
+        folders.add("b", [(5, 2 * SECOND)])
+        session.process_all_available()
+        assert answers(session) == Counter({(1, 5): 1, (4, 5): 1})
+        kept = session.bad_rows("a")
+        assert {row.values["v"] for row in kept} == {2, 3}
+        assert all((row.source or "").endswith(f"/streams/a/{bad}") for row in kept)
+        assert session.progress is not None
+        assert session.progress["streams"][0]["badRows"]["kept"] == 2
+        # The same stream with other rules for its bad rows, and these rows again.
+        session.declare_stream(replace(folders.spec("a"), max_event_time_ahead="off"))
+        session.declare_stream(replace(folders.spec("b"), max_event_time_ahead="off"))
+        assert session.retry_bad_rows("a") == 2
+        folders.add("b", [(6, AHEAD_US + SECOND)])
+        session.process_all_available()
+        assert answers(session) == Counter({(1, 5): 1, (4, 5): 1, (3, 6): 1})
+        assert [row.values["v"] for row in session.bad_rows("a")] == [2]
+
+
+def test_a_stream_that_shall_fail_ends_the_session_with_the_row(
+    spark: SparkSession, tmp_path: Path, folders: Folders
+) -> None:
+    with open_session(spark, tmp_path) as session:
+        session.declare_stream(replace(folders.spec("a"), on_bad_row="fail"))
+        session.declare_stream(folders.spec("b"))
+        session.create_query(PAIRS, "pairs")
+        bad = folders.add("a", [(2, IMPOSSIBLE_US)])
+        session.start()
+        with pytest.raises(BadRowError, match=bad):
+            session.process_all_available()
