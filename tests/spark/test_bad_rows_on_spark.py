@@ -13,6 +13,7 @@ import pytest
 
 from dovetail import Session
 from dovetail.core.errors import BadRowError
+from dovetail.engine.options import EngineTuning
 from dovetail.query.stream_spec import StreamSpec
 from dovetail.query.types import BIGINT, STRING, TIMESTAMP
 
@@ -39,15 +40,23 @@ class Folders:
         (self._folder / name).mkdir(parents=True, exist_ok=True)
         return StreamSpec(name, COLUMNS, "parquet", {"path": str(self._folder / name)}, "ts")
 
-    def add(self, name: str, rows: list[tuple[int, int]]) -> str:
-        """A file with rows of a value and a time; its name."""
-        self._files += 1
+    def add(self, name: str, rows: list[tuple[int, int]], file: str | None = None) -> str:
+        """A file with rows of a value and a time, perhaps in place of another; its name."""
         times = pa.array([time for _, time in rows], pa.int64()).view(pa.timestamp("us", "UTC"))
         values = pa.array([value for value, _ in rows], pa.int64())
         zeros, texts = pa.array([0] * len(rows), pa.int64()), pa.array(["x"] * len(rows))
+        return self.add_table(name, pa.table({"k": zeros, "v": values, "s": texts, "ts": times}), file)
+
+    def add_table(self, name: str, table: pa.Table, file: str | None = None) -> str:
+        sink = pa.BufferOutputStream()
+        pq.write_table(table, sink)
+        return self.add_bytes(name, sink.getvalue().to_pybytes(), file)
+
+    def add_bytes(self, name: str, content: bytes, file: str | None = None) -> str:
+        self._files += 1
         hidden = self._folder / f".{self._files}"
-        pq.write_table(pa.table({"k": zeros, "v": values, "s": texts, "ts": times}), hidden)
-        return hidden.rename(self._folder / name / f"{self._files:04d}.parquet").name
+        hidden.write_bytes(content)
+        return hidden.rename(self._folder / name / (file or f"{self._files:04d}.parquet")).name
 
 
 @pytest.fixture
@@ -90,6 +99,60 @@ def test_bad_rows_are_kept_with_their_file_and_enter_once_when_they_are_retried(
         session.process_all_available()
         assert answers(session) == Counter({(1, 5): 1, (4, 5): 1, (3, 6): 1})
         assert [row.values["v"] for row in session.bad_rows("a")] == [2]
+
+
+@pytest.mark.parametrize("is_small", [False, True])
+def test_files_that_cannot_be_read_are_put_aside_alone_and_come_when_they_are_mended(
+    spark: SparkSession, tmp_path: Path, folders: Folders, is_small: bool
+) -> None:
+    tuning = EngineTuning(small_batch_rows=1 << 30 if is_small else 0)
+    with Session(spark, tmp_path / "checkpoint", partitions=2, key_groups=8, tuning=tuning) as session:
+        for name in "ab":
+            session.declare_stream(folders.spec(name))
+        session.create_query(PAIRS, "pairs")
+        folders.add("a", [(1, 0)])
+        session.start()
+        session.process_all_available()
+        garbage = folders.add_bytes("a", b"PAR1 this is no Parquet file PAR1")
+        other_type = folders.add_table("a", pa.table({"k": ["zero"], "v": ["?"], "s": [1], "ts": ["now"]}))
+        folders.add("a", [(2, SECOND)])
+        folders.add("b", [(5, 2 * SECOND)])
+        session.process_all_available()
+        assert answers(session) == Counter({(1, 5): 1, (2, 5): 1})
+        assert {Path(row.source or "").name for row in session.bad_rows("a")} == {garbage, other_type}
+        assert session.bad_rows("b") == []
+        # One is mended, the other is not.
+        folders.add("a", [(3, SECOND)], garbage)
+        assert session.retry_bad_rows("a") == 2
+        folders.add("b", [(6, 3 * SECOND)])
+        session.process_all_available()
+        assert answers(session) == Counter({(1, 5): 1, (2, 5): 1, (1, 6): 1, (2, 6): 1, (3, 5): 1, (3, 6): 1})
+        assert [Path(row.source or "").name for row in session.bad_rows("a")] == [other_type]
+
+
+def test_a_backfill_reads_each_file_with_the_batch_that_took_it(
+    spark: SparkSession, tmp_path: Path, folders: Folders
+) -> None:
+    with open_session(spark, tmp_path) as session:
+        for name in "ab":
+            session.declare_stream(folders.spec(name))
+        folders.add("a", [(1, 0)])
+        bad = folders.add_bytes("a", b"no Parquet")
+        session.start()
+        session.process_all_available()
+        folders.add("a", [(2, 0)], bad)
+        session.retry_bad_rows("a")
+        folders.add("b", [(5, 2 * SECOND)])
+        session.process_all_available()
+        session.create_query(PAIRS, "pairs", backfill=True)
+        for number in range(100):
+            folders.add("a", [(8, (100 + number) * SECOND)])
+            folders.add("b", [(9, (200 + number) * SECOND)])
+            session.process_all_available()
+            backfill = session.query("pairs").backfill
+            if backfill is not None and backfill.state != "running":
+                break
+        assert {pair: count for pair, count in answers(session).items() if pair[1] == 5} == {(1, 5): 1, (2, 5): 1}
 
 
 def test_a_stream_that_shall_fail_ends_the_session_with_the_row(

@@ -65,6 +65,14 @@ class RetriedFile:
 
 
 @dataclass
+class UnreadFile:
+    """A file of a stream's source that belongs to the batch and cannot be read."""
+
+    stream: str
+    path: str
+
+
+@dataclass
 class SelectionCount:
     """`passed_rows` of a store's `rows` pass the selection; rows that nobody wants are among them."""
 
@@ -240,6 +248,7 @@ class TaskReport:
     bad_rows: list[BadCount] = listed(BadCount)
     bad_files: list[BadFile] = listed(BadFile)
     retried: list[RetriedFile] = listed(RetriedFile)
+    unread: list[UnreadFile] = listed(UnreadFile)
     selections: list[SelectionCount] = listed(SelectionCount)
     query_sets: list[QuerySets] = listed(QuerySets)
     keys: list[KeyCount] = listed(KeyCount)

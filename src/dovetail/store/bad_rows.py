@@ -29,7 +29,8 @@ _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - of times without a zone, too
 @dataclass(frozen=True)
 class BadFile:
     """Rows of one stream from one task of batch `batch`: the first `rows` of the file. They are asked for again if
-    `is_retried`, and then enter with the next batch that can take them.
+    `is_retried`, and then enter with the next batch that can take them. Of a file of the source that cannot be read at
+    all `unread` is the name: it stands for the rows in it, and a retry reads it again.
     """
 
     stream: str
@@ -38,6 +39,7 @@ class BadFile:
     rows: int
     size_bytes: int
     is_retried: bool = False
+    unread: str | None = None
 
 
 @dataclass(frozen=True)

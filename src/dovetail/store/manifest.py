@@ -46,7 +46,7 @@ class Arrival:
 
     By stream the newest event time before the batch, the time below which its rows were late, and how far its source
     was read, in the source's own words; nothing where it has none. Rows past `last_time_us` were bad;
-    `retried` are the files of bad rows that the batch took again.
+    `retried` are the files of bad rows that the batch took again, `unread` those of its source that it did without.
     """
 
     newest_us: Mapping[str, int] = field(default_factory=dict)
@@ -54,6 +54,7 @@ class Arrival:
     offsets: Mapping[str, str] = field(default_factory=dict)
     last_time_us: Mapping[str, int] = field(default_factory=dict)
     retried: tuple[BadFile, ...] = ()
+    unread: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -21,12 +21,16 @@ _log = logging.getLogger("dovetail")
 
 @dataclass(frozen=True)
 class BadRowsAfter:
-    """`files` are kept aside after the batch; it took `retried` again, and nobody needs the files in `dead_paths`."""
+    """`files` are kept aside after the batch; it took `retried` again, and nobody needs the files in `dead_paths`.
+
+    `unread` are files of sources that it did without, by stream.
+    """
 
     files: tuple[BadFile, ...]
     totals: Mapping[str, BadRowTotals]
     retried: tuple[BadFile, ...]
     dead_paths: tuple[str, ...]
+    unread: Mapping[str, tuple[str, ...]]
 
 
 def room_by_stream(state: EngineState) -> dict[str, int]:
@@ -60,7 +64,10 @@ def next_bad_rows(before: EngineState, streams: Mapping[str, Stream], report: Ta
     kept = _within_bounds(waiting, sorted(report.bad_files, key=lambda file: file.path))
     dead_paths = {file.path for file in report.bad_files} - {file.path for file in kept}
     totals = _totals(before, streams, report, _rows_by_stream(kept), _rows_by_stream(retried))
-    return BadRowsAfter((*waiting, *kept), totals, retried, tuple(sorted(dead_paths)))
+    unread: dict[str, tuple[str, ...]] = {}
+    for each in report.unread:
+        unread[each.stream] = (*unread.get(each.stream, ()), each.path)
+    return BadRowsAfter((*waiting, *kept), totals, retried, tuple(sorted(dead_paths)), unread)
 
 
 def say_aloud(streams: Mapping[str, Stream], report: TaskReport, batch: int) -> None:

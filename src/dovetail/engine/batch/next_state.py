@@ -67,7 +67,8 @@ def next_state(
         seen = observe_batch(FinishedBatch(before, state, plan, streams, counted, tuple(written)))
         state = replace(state, observed=before.observed.folded(seen))
     dead_paths = (*(meta.path for meta in dead), *_void_paths(report, failed), *bad.dead_paths)
-    return state, Draft(state.to_stored(), results, dead_paths, Arrival(retried=bad.retried))
+    arrival = Arrival(retried=bad.retried, unread=bad.unread)
+    return state, Draft(state.to_stored(), results, dead_paths, arrival)
 
 
 def _moved_in_time(

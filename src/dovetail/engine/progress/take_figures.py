@@ -72,7 +72,8 @@ def _of_streams(done: FinishedBatch, watermarks: Mapping[str, int], idle: frozen
     for count in done.report.streams:
         rows[count.stream] += count.rows
         late_rows[count.stream] += count.late_rows
-        bad_rows[count.stream] += count.bad_rows
+    for bad in done.report.bad_rows:
+        bad_rows[bad.stream] += bad.rows
     for file in done.after.bad_files:
         kept_bad_rows[file.stream] += file.rows
     return tuple(

@@ -24,6 +24,8 @@ def retried_rows(task: BatchTask, split: int, report: TaskReport) -> Iterator[tu
         return
     wanted = wanted_columns(task.plan, task.streams)
     for file, batch in task.retried:
+        if file.unread is not None:
+            continue  # read from its source, with the batch's other rows
         table = read_as_they_came(Path(task.root), file)
         missing = sorted(set(wanted[file.stream]) - {BATCH, *table.column_names})
         if missing and task.late_before_us_by_batch is not None:

@@ -35,6 +35,7 @@ from dovetail.runtime.spark.pack_columns import Packing, column_types, pack_colu
 from dovetail.runtime.spark.run_spark import run_spark
 from dovetail.runtime.spark.source_offsets import read_offsets
 from dovetail.runtime.spark.streaming_run import StreamingRun
+from dovetail.runtime.spark.unreadable_files import BatchOfFiles
 from dovetail.runtime.spark.worker_errors import own_error
 from dovetail.store.bad_rows import SOURCE
 from dovetail.store.layout import spark_dir
@@ -224,8 +225,13 @@ class SparkPipeline:
     def _run_batch(self, streaming: StreamingRun, batch_df: DataFrame, batch: int) -> None:
         def run(task: BatchTask) -> list[Message]:
             shared = self._shared_with_workers(task)
-            rows = batch_df if shared.columns is None else batch_df.select(*shared.columns)
-            return run_spark(task, rows, shared.packing, shared.broadcast)
+
+            def run_rows(rows: DataFrame) -> list[Message]:
+                wanted = rows if shared.columns is None else rows.select(*shared.columns)
+                return run_spark(task, wanted, shared.packing, shared.broadcast)
+
+            specs = {name: source for name, source in self._sources.items() if isinstance(source, StreamSpec)}
+            return BatchOfFiles(self._root, batch, batch_df, self._read, specs).run(task, run_rows)
 
         try:
             with streaming.batch():

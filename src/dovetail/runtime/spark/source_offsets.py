@@ -43,6 +43,11 @@ def source_dir(root: Path, stream: str, streams: Sequence[str]) -> Path:
     return sources / stream if (sources / stream).is_dir() else sources / str(streams.index(stream))
 
 
+def file_number(offset: str | None) -> int:
+    """The last number that an offset of a file source includes; None: it is read from the beginning."""
+    return -1 if offset is None else int(json.loads(offset)["logOffset"])
+
+
 class FileLog:
     """The files that a file source has read, by the numbers in its offsets."""
 
