@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from dovetail.core.errors import (
+    BadRowError,
     BucketCorrupt,
     BucketMissing,
     CheckpointLocked,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "BadRowError",
     "BucketCorrupt",
     "BucketMissing",
     "CheckpointLocked",

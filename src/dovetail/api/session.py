@@ -39,6 +39,7 @@ from dovetail.engine.progress.print_progress import print_progress
 from dovetail.frontend.parse.statement import CreateStream
 from dovetail.query.durations import DurationError, parse_duration
 from dovetail.query.row_rules import ONE_DAY, QUARANTINE, row_rules
+from dovetail.query.source_failure import SourceFailure
 from dovetail.query.stream import Stream
 from dovetail.query.stream_spec import StreamSpec, stream_spec
 from dovetail.runtime.result_batch import ResultBatch
@@ -99,7 +100,10 @@ class Session:
         timezone = str(spark.conf.get("spark.sql.session.timeZone"))
         self._engine = Engine(local_path(checkpoint_dir), user_options(options, timezone, tuning))
         self._deliveries = Deliveries(self._engine, partial(_write_sink, spark))
-        self._pipeline = SparkPipeline(spark, self._engine.root, self._engine.batches.run)
+        self._pipeline = SparkPipeline(
+            spark, self._engine.root, self._engine.batches.run, self._engine.queries.read_columns
+        )
+        self._engine.streams.failing = lambda: self._pipeline.failing_sources
         for name, spec in self._engine.streams.declared().items():
             self._pipeline.add_stream(name, spec)
         self._declaring = threading.Lock()
@@ -184,6 +188,11 @@ class Session:
         They are judged anew, by the rules that the stream has then. `request` is an id of your own for this call.
         """
         return self._engine.streams.retry_bad_rows(stream, request=request)
+
+    @property
+    def failing_streams(self) -> Mapping[str, SourceFailure]:
+        """The streams whose sources cannot be read now, with the cause and since when; they come back by themselves."""
+        return self._pipeline.failing_sources
 
     @property
     def streams(self) -> list[StreamDescription]:
@@ -323,7 +332,11 @@ class Session:
 
         Shaped as PySpark's progress: `batchId`, `numInputRows`, `durationMs` and so on.
         """
-        return self._engine.batches.progress
+        progress, failing = self._engine.batches.progress, self._pipeline.failing_sources
+        for stream in [] if progress is None else progress["streams"]:
+            failure = failing.get(stream["name"])
+            stream["failing"] = None if failure is None else failure.to_json()
+        return progress
 
     @property
     def recent_progress(self) -> list[dict[str, Any]]:

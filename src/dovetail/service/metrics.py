@@ -86,6 +86,12 @@ class _SessionCollector(Collector):
             if state is not QueryState.DROPPED:
                 queries.add_metric((state.value,), states[state])
         yield queries
+        failing = GaugeMetricFamily(
+            "dovetail_failing_streams", "Streams whose source cannot be read.", labels=("stream",)
+        )
+        for name in sorted(self._engine.streams.failing()):
+            failing.add_metric((name,), 1)
+        yield failing
         yield GaugeMetricFamily("dovetail_committed_batch", "The last batch.", value=self._engine.head.batch)
         figures = self._engine.head.figures
         if figures is not None:

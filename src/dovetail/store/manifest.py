@@ -127,6 +127,15 @@ def read_manifest(root: Path, batch: int) -> Manifest:
     return _read_manifest(root / manifest_file(batch))
 
 
+def latest_arrival(root: Path) -> tuple[int, Arrival]:
+    """The number of the newest committed batch, and how its rows came in; -1 in a new checkpoint."""
+    paths = sorted((root / "manifests").glob("b*.json"))
+    if not paths:
+        return -1, Arrival()
+    manifest = _read_manifest(paths[-1])
+    return manifest.batch, manifest.arrival
+
+
 def read_latest(root: Path) -> tuple[Manifest, State] | None:
     """The newest committed batch, or None in a new checkpoint."""
     paths = sorted((root / "manifests").glob("b*.json"))

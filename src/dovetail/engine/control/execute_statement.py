@@ -119,7 +119,7 @@ class StatementRunner:
         return StatementResult(StatementKind.SHOW_QUERIES, _counted(len(rows), "query", "queries"), rows=rows)
 
     def _show_streams(self) -> StatementResult:
-        totals = self._engine.head.state.bad_row_totals
+        totals, failing = self._engine.head.state.bad_row_totals, self._engine.streams.failing()
         rows = tuple(
             {
                 "name": stream.name,
@@ -129,6 +129,7 @@ class StatementRunner:
                 "on_bad_row": stream.rules.on_bad_row,
                 "max_event_time_ahead": stream.rules.max_ahead,
                 "bad_rows": totals.get(stream.name, BadRowTotals()).rows,
+                "failing": failing[stream.name].cause if stream.name in failing else None,
             }
             for _, stream in sorted(self._engine.streams.by_name.items())
         )

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from dovetail.core.errors import SessionError, StreamError
 from dovetail.engine.control.control_plane import ControlPlane
 from dovetail.engine.head import Head
 from dovetail.engine.state import stream_text
+from dovetail.query.source_failure import SourceFailure
 from dovetail.query.stream import Stream
 from dovetail.query.stream_spec import StreamSpec
 from dovetail.store.bad_rows import BadRow, read_bad_rows
 
 
 class Streams:
-    """Thread-safe: streams come while a batch runs."""
+    """Thread-safe: streams come while a batch runs. `failing` says which cannot be read now."""
 
     def __init__(self, root: Path, head: Head, plane: ControlPlane) -> None:
         self._root = root
+        self.failing: Callable[[], Mapping[str, SourceFailure]] = dict
         self._head = head
         self._plane = plane
         plane.streams = {name: spec.stream for name, spec in self.declared().items()}

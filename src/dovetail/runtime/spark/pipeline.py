@@ -22,23 +22,26 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import BinaryType, DataType, StringType
 
-from dovetail.core.errors import SessionError
+from dovetail.core.errors import DovetailError, SessionError, StreamError
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.plan.wanted_columns import wanted_columns
+from dovetail.query.source_failure import SourceFailure
 from dovetail.query.stream import Stream
 from dovetail.query.stream_spec import StreamSpec
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.message import Message
 from dovetail.runtime.spark.batch_gate import BatchGate, BatchStopped
-from dovetail.runtime.spark.open_stream import named_sources, open_stream
+from dovetail.runtime.spark.failing_sources import FIRST_RETRY_S, SLOWEST_RETRY_S, FailingSources
+from dovetail.runtime.spark.open_stream import check_source, named_sources, open_stream
 from dovetail.runtime.spark.pack_columns import Packing, column_types, pack_columns, repacked_columns, union_streams
 from dovetail.runtime.spark.run_spark import run_spark
-from dovetail.runtime.spark.source_offsets import read_offsets
+from dovetail.runtime.spark.source_offsets import read_offsets, restore_offsets
 from dovetail.runtime.spark.streaming_run import StreamingRun
 from dovetail.runtime.spark.unreadable_files import BatchOfFiles
 from dovetail.runtime.spark.worker_errors import own_error
 from dovetail.store.bad_rows import SOURCE
 from dovetail.store.layout import spark_dir
+from dovetail.store.manifest import latest_arrival
 
 RunBatch = Callable[[int, Callable[[BatchTask], list[Message]], Mapping[str, str]], bool]
 """The engine's side of a batch: it calls back with the task to run. With it come the offsets of the streams."""
@@ -71,7 +74,10 @@ class _WorkerPlan:
 class SparkPipeline:
     """Holds the streams' DataFrames and the running streaming query."""
 
-    def __init__(self, spark: SparkSession, root: Path, run_batch: RunBatch) -> None:
+    def __init__(
+        self, spark: SparkSession, root: Path, run_batch: RunBatch, needed_columns: Callable[[], ReadColumns]
+    ) -> None:
+        """`needed_columns` are those that queries need now, of all streams."""
         self._spark = spark
         self._root = root
         self._run_engine_batch = run_batch
@@ -84,6 +90,9 @@ class SparkPipeline:
         self._trigger: str | None = None
         self._read = pack_columns({})
         self._worker_plan: _WorkerPlan | None = None
+        self._needed_columns = needed_columns
+        self._failing = FailingSources(partial(check_source, spark), self._bring_back)
+        self._left_out_offsets: dict[str, str] = {}
 
     def add_stream(self, name: str, source: DataFrame | StreamSpec) -> None:
         self._sources[name] = source
@@ -132,7 +141,8 @@ class SparkPipeline:
         """Before a query that needs these columns takes effect: have the running streaming query read them too."""
         with self._lock:
             known = self._read.columns_by_stream
-            missing = {stream: names - known[stream] for stream, names in columns.items() if names - known[stream]}
+            # A stream that is left out now gets its columns when it is back.
+            missing = {name: new for name in known if (new := columns.get(name, set()) - known[name])}
             if missing and self.is_active:
                 wanted = {stream: names | columns.get(stream, set()) for stream, names in known.items()}
                 with self._restarted(f"reading more columns: {missing}", wanted):
@@ -179,13 +189,17 @@ class SparkPipeline:
             try:
                 run.process_all_available()
             except StreamingQueryException:
+                run.await_settled()
                 if self._is_current(run):
+                    if run.failure is not None:
+                        raise run.failure from None
                     raise
             if self._is_current(run):
                 return
 
     def stop(self, timeout_s: float | None) -> None:
         """Between two batches, if the one under way ends in time; else it is interrupted and runs again some day."""
+        self._failing.end()
         if not self._gate.shut(timeout_s):
             _log.info(
                 "the batch under way is interrupted, %s s after the stop; it runs after the next start", timeout_s
@@ -197,21 +211,86 @@ class SparkPipeline:
     def _start(self, columns: ReadColumns) -> None:
         is_named = all(isinstance(source, StreamSpec) for source in self._sources.values())
         with _plain_file_manager(self._spark), named_sources(self._spark, is_on=is_named):
-            # Sorted by name: sources without a name are known to Spark's checkpoint by their position.
-            frames = self._frames = {
-                name: open_stream(self._spark, source, is_named=is_named, has_source=True)
-                if isinstance(source, StreamSpec)
-                else source
-                for name, source in sorted(self._sources.items())
+            frames = self._frames = self._opened(is_named=is_named)
+            needed = self._needed_columns()
+            types = {
+                name: column_types(frame.schema, {*columns.get(name, ()), *needed.get(name, ()), SOURCE})
+                for name, frame in frames.items()
             }
-            types = {name: column_types(frame.schema, {*columns[name], SOURCE}) for name, frame in frames.items()}
             self._read = pack_columns(types)
             self._worker_plan = None
+            self._restore_offsets(frames)
             made = StreamingRun(self._gate)
             writer = union_streams(frames, self._read).writeStream.foreachBatch(partial(self._run_batch, made))
             writer = writer.option("checkpointLocation", str(spark_dir(self._root)))
-            made.begin(_with_trigger(writer, self._trigger).queryName("dovetail").start)
+            start = _with_trigger(writer, self._trigger).queryName("dovetail").start
+            made.begin(start, partial(self._recover, made))
             self._run = made
+        self._failing.watch()
+
+    def _opened(self, *, is_named: bool) -> dict[str, DataFrame]:
+        """Sorted by name: sources without a name are known to Spark's checkpoint by their position."""
+        frames: dict[str, DataFrame] = {}
+        refused: StreamError | None = None
+        for name, source in sorted(self._sources.items()):
+            if isinstance(source, DataFrame):
+                frames[name] = source
+            elif name not in self._failing.failures:
+                try:
+                    frames[name] = open_stream(self._spark, source, is_named=is_named, has_source=True)
+                except StreamError as error:
+                    if not self._may_leave_out:
+                        raise
+                    refused = error
+                    self._failing.note(source, error)
+        if not frames:
+            raise refused or StreamError("no stream can be read", hint="see that the sources are there")
+        return frames
+
+    def _restore_offsets(self, frames: Mapping[str, DataFrame]) -> None:
+        committed_batch, arrival = latest_arrival(self._root)
+        self._left_out_offsets = {name: at for name, at in arrival.offsets.items() if name not in frames}
+        if self._may_leave_out:
+            restore_offsets(self._root, committed_batch, arrival.offsets, frames.keys())
+
+    @property
+    def _may_leave_out(self) -> bool:
+        """Whether a stream may be missing for a while: Spark knows sources by name, and goes on when it is back."""
+        return self._trigger != AVAILABLE_NOW and all(isinstance(each, StreamSpec) for each in self._sources.values())
+
+    @property
+    def failing_sources(self) -> Mapping[str, SourceFailure]:
+        """By stream, those that are left out now."""
+        return self._failing.failures
+
+    def _recover(self, run: StreamingRun) -> None:
+        """The streaming query failed. If sources are at fault, go on without them, or wait until one is back."""
+        if self._gate.is_shut or not self._may_leave_out or isinstance(run.failure, DovetailError):
+            return
+        if not self._failing.find(each for each in self._sources.values() if isinstance(each, StreamSpec)):
+            return
+        pause_s = FIRST_RETRY_S
+        while not self._gate.is_shut:
+            try:
+                with self._lock:
+                    if self._run is run and not self._gate.is_shut:
+                        self._start({})
+                return
+            except StreamError:
+                if not self._failing.wait(pause_s):
+                    return
+                pause_s = min(pause_s * 2, SLOWEST_RETRY_S)
+                self._failing.retry()
+
+    def _bring_back(self, streams: set[str]) -> None:
+        """Their sources answer again: read them, too. What fails on the way is found by the next failure."""
+        try:
+            with self._lock:
+                if self.is_active:
+                    with self._restarted(f"stream {', '.join(sorted(streams))} is back", self._read.columns_by_stream):
+                        pass
+        except SessionError:
+            _log.info("the session stops while a stream comes back; it is read after the next start")
 
     def _is_current(self, run: StreamingRun) -> bool:
         with self._lock:
@@ -239,7 +318,9 @@ class SparkPipeline:
                 for key, value in crossing_settings(self._read.value_types).items():
                     batch_df.sparkSession.conf.set(key, value)
                 batch_df.sparkSession.conf.set("spark.sql.adaptive.enabled", "false")
-                self._run_engine_batch(batch, run, read_offsets(self._root, batch, list(self._frames)))
+                offsets = read_offsets(self._root, batch, list(self._frames))
+                # A stream that is left out stays where it was.
+                self._run_engine_batch(batch, run, {**self._left_out_offsets, **offsets})
         except Exception as error:
             if streaming.is_over():
                 raise BatchStopped from None
@@ -254,7 +335,7 @@ class SparkPipeline:
         if known is not None:
             known.broadcast.unpersist()
         needed = wanted_columns(task.plan, task.streams)
-        wanted = {name: column_types(self._frames[name].schema, {*columns, SOURCE}) for name, columns in needed.items()}
+        wanted = {name: column_types(frame.schema, {*needed[name], SOURCE}) for name, frame in self._frames.items()}
         packing = pack_columns(wanted)
         columns = None if packing == read else repacked_columns(read, packing)
         broadcast = self._spark.sparkContext.broadcast((task.plan, task.streams))

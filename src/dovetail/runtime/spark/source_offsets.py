@@ -8,7 +8,7 @@ sources/S/n.compact  the same for all numbers up to n, in place of their own fil
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from dovetail.core.errors import HistoryError
@@ -35,6 +35,33 @@ def read_offsets(root: Path, batch: int, streams: Sequence[str]) -> dict[str, st
     if version != "v1" or len(lines) != len(streams):
         return {}
     return {name: offset for name, offset in zip(streams, lines, strict=True) if offset != _NONE}
+
+
+def restore_offsets(root: Path, committed_batch: int, committed: Mapping[str, str], present: Collection[str]) -> None:
+    """Before a start, have Spark go on with every source where the last commit left it.
+
+    `committed` are the offsets of the last commit, `present` the streams that are read now. A source that was left out
+    for a while has no offset in Spark's newest entries, and would begin anew. And a batch that was begun with one that
+    is left out now runs without it: its rows come when it is back.
+    """
+    folder = spark_dir(root) / "offsets"
+    numbers = sorted(int(path.name) for path in folder.glob("*") if path.name.isdecimal())
+    for number in numbers[-2:]:
+        path = folder / str(number)
+        version, settings, *lines = path.read_text().splitlines()
+        if version != "v2":
+            return
+        known = {name: offset for name, _, offset in (line.partition(":") for line in lines)}
+        offsets = {name: offset for name, offset in known.items() if number <= committed_batch or name in present}
+        for name, offset in committed.items():
+            if offsets.get(name, _NONE) == _NONE:
+                offsets[name] = offset
+        if offsets != known:
+            draft = folder / f".{number}.restored"
+            draft.write_text("\n".join((version, settings, *(f"{name}:{at}" for name, at in offsets.items()))))
+            # Spark's checksum is of what it wrote itself; without one it does not ask.
+            (folder / f".{number}.crc").unlink(missing_ok=True)
+            draft.replace(path)
 
 
 def source_dir(root: Path, stream: str, streams: Sequence[str]) -> Path:

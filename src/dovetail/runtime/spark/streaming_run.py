@@ -34,9 +34,18 @@ class StreamingRun:
         self._end: Future[None] = Future()
         self.failure: Exception | None = None
 
-    def begin(self, start: Callable[[], StreamingQuery]) -> None:
-        self._query = start()
-        self._end = aside(self._query.awaitTermination, "dovetail-watch")
+    def begin(self, start: Callable[[], StreamingQuery], on_failure: Callable[[], None]) -> None:
+        """`on_failure` is called before anybody hears that the query failed: another may take its place meanwhile."""
+        query = self._query = start()
+
+        def watch() -> None:
+            try:
+                query.awaitTermination()
+            except Exception:
+                on_failure()
+                raise
+
+        self._end = aside(watch, "dovetail-watch")
 
     def batch(self) -> AbstractContextManager[None]:
         """Around each batch: it begins when the gate is open."""
@@ -63,6 +72,10 @@ class StreamingRun:
                 raise self.failure from None
             raise
         return True
+
+    def await_settled(self) -> None:
+        """Until it is clear what follows the failed query."""
+        wait([self._end])
 
     def process_all_available(self) -> None:
         if self._query is not None:
