@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
@@ -13,7 +14,7 @@ from tests.support.keep_failures import seeds_of
 SEEDS = seeds_of(0, 1, 0.02)
 
 
-def clean_answers(folder: Path, case: BadRowCase, batches: list[Batch], *, ahead: str = "1 day") -> object:
+def clean_answers(folder: Path, case: BadRowCase, batches: Sequence[Batch], *, ahead: str = "1 day") -> object:
     run = BadRowRun(folder, splits=case.splits, ahead=ahead)
     for batch in batches:
         run.push(batch)

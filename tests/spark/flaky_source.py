@@ -24,7 +24,7 @@ class FlakyReader(DataSourceStreamReader):
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         return {"line": 0}
 
-    def latestOffset(self) -> dict[str, Any]:  # noqa: N802
+    def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:  # noqa: N802, ARG002
         if (self._folder / "broken").exists():
             raise ConnectionError("the broker is away")
         return {"line": len((self._folder / "lines").read_text().split())}

@@ -155,6 +155,50 @@ def test_a_backfill_reads_each_file_with_the_batch_that_took_it(
         assert {pair: count for pair, count in answers(session).items() if pair[1] == 5} == {(1, 5): 1, (2, 5): 1}
 
 
+JSON_LINES = (
+    '{"k": 0, "v": 1, "s": "x", "ts": "1970-01-01T00:00:00Z", "more": 7}',
+    '{"k": 0, "v": "two", "s": "x", "ts": "1970-01-01T00:00:01Z"}',
+    "no JSON at all",
+    '{"k": 0, "v": 3, "ts": "1970-01-01T00:00:01Z"}',
+)
+CSV_LINES = (
+    "0,1,x,1970-01-01T00:00:00Z,more",
+    "0,two,x,1970-01-01T00:00:01Z",
+    "no CSV at all",
+    "0,3,,1970-01-01T00:00:01Z",
+)
+
+
+@pytest.mark.parametrize(("kind", "lines"), [("json", JSON_LINES), ("csv", CSV_LINES)])
+def test_records_that_cannot_be_decoded_are_kept_with_their_text(
+    spark: SparkSession, tmp_path: Path, folders: Folders, kind: str, lines: tuple[str, ...]
+) -> None:
+    """Values that are missing, and more than there are columns for, are no reason."""
+    (tmp_path / "texts").mkdir()
+    texts = StreamSpec("a", COLUMNS, kind, {"path": str(tmp_path / "texts")}, "ts")
+    with open_session(spark, tmp_path) as session:
+        session.declare_stream(texts)
+        session.declare_stream(folders.spec("b"))
+        session.create_query(PAIRS, "pairs")
+        (tmp_path / ".hidden").write_text("\n".join(lines) + "\n")
+        (tmp_path / ".hidden").rename(tmp_path / "texts" / "1.txt")
+        folders.add("b", [(5, 2 * SECOND)])
+        session.start()
+        session.process_all_available()
+        assert answers(session) == Counter({(1, 5): 1, (3, 5): 1})
+        assert [row.record for row in session.bad_rows("a")] == [lines[1], lines[2]]
+        assert all((row.source or "").endswith("/texts/1.txt") for row in session.bad_rows("a"))
+        session.create_query(PAIRS, "later", backfill=True)
+        for number in range(100):
+            folders.add("b", [(9, (200 + number) * SECOND)])
+            session.process_all_available()
+            backfill = session.query("later").backfill
+            if backfill is not None and (backfill.batches_done or backfill.state != "running"):
+                break
+        found = Counter((row.l, row.r) for row in session.query("later").results().collect())
+        assert found == Counter({(1, 5): 1, (3, 5): 1})
+
+
 def test_a_stream_that_shall_fail_ends_the_session_with_the_row(
     spark: SparkSession, tmp_path: Path, folders: Folders
 ) -> None:

@@ -146,6 +146,7 @@ class BadRowView(BaseModel):
     source: str | None
     position: int
     values: dict[str, Any]
+    record: str | None
 
 
 class BadRowPage(BaseModel):

@@ -22,6 +22,10 @@ from dovetail.store.layout import bad_rows_file
 
 SOURCE = "#source"
 """Where a row comes from, in words: its file, or its topic, partition and offset. No SQL text can name the column."""
+RECORD = "#record"
+"""The text of a record that cannot be decoded."""
+PLACE_COLUMNS = (SOURCE, RECORD)
+"""What sources say of rows that may be bad; NULL for all others."""
 _REASON, _POSITION = "#reason", "#position"
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - of times without a zone, too
 
@@ -46,7 +50,7 @@ class BadFile:
 class BadRow:
     """A row that its stream cannot use. `source` is its file, or its topic, partition and offset, where that is known;
     else `position` counts the stream's rows in a task of the batch. `values` are those of the columns that were read
-    then; a time that Python cannot hold is a text.
+    then; a time that Python cannot hold is a text. `record` is the text of a record that cannot be decoded.
     """
 
     reason: str
@@ -54,6 +58,7 @@ class BadRow:
     source: str | None
     position: int
     values: Mapping[str, Any]
+    record: str | None = None
 
 
 def write_bad_rows(
@@ -65,7 +70,7 @@ def write_bad_rows(
     reasons: list[str],
     positions: npt.NDArray[np.int64],
 ) -> BadFile:
-    """`columns` may have `SOURCE`."""
+    """`columns` may have `SOURCE` and `RECORD`."""
     table = pa.table({**columns, _REASON: pa.array(reasons, pa.string()), _POSITION: pa.array(positions)})
     path = bad_rows_file(stream, batch, attempt)
     (root / path).parent.mkdir(parents=True, exist_ok=True)
@@ -74,7 +79,7 @@ def write_bad_rows(
 
 
 def read_as_they_came(root: Path, file: BadFile) -> pa.Table:
-    """The rows for another try, with the columns that they came with and `SOURCE`, if it is known."""
+    """The rows for another try, with the columns that they came with, and what is known of their place."""
     table = _read(root, file)
     return table.select([name for name in table.column_names if name not in (_REASON, _POSITION)])
 
@@ -84,11 +89,11 @@ def read_bad_rows(root: Path, files: tuple[BadFile, ...]) -> Iterator[BadRow]:
         table = _read(root, file)
         names = [name for name in table.column_names if not name.startswith("#")]
         columns = {name: _shown(table.column(name)) for name in names}
-        sources = table.column(SOURCE).to_pylist() if SOURCE in table.column_names else [None] * table.num_rows
+        sources, records = (_texts(table, name) for name in PLACE_COLUMNS)
         reasons, positions = table.column(_REASON).to_pylist(), table.column(_POSITION).to_pylist()
         for row in range(table.num_rows):
             values = {name: columns[name][row] for name in names}
-            yield BadRow(reasons[row], file.batch, sources[row], positions[row], values)
+            yield BadRow(reasons[row], file.batch, sources[row], positions[row], values, records[row])
 
 
 def _read(root: Path, file: BadFile) -> pa.Table:
@@ -100,6 +105,10 @@ def _read(root: Path, file: BadFile) -> pa.Table:
             where=str(root / file.path),
             hint="restore the file from a backup",
         ) from None
+
+
+def _texts(table: pa.Table, name: str) -> list[str | None]:
+    return list(table.column(name).to_pylist()) if name in table.column_names else [None] * table.num_rows
 
 
 def _shown(column: pa.ChunkedArray) -> list[Any]:

@@ -96,8 +96,7 @@ class _Source:
         self.report.streams.append(count)
         columns = {name: _one_chunk(table.column(name)) for name in table.column_names}
         times = times_of(columns[stream.event_time]) if stream.event_time in columns else None
-        if times is not None and len(times):
-            columns, times, count.bad_rows = self._sieve.sift(stream, columns, times)
+        columns, times, count.bad_rows = self._sieve.sift(stream, columns, times)
         if times is not None and len(times):
             count.max_time_us = _max_time(times)
             columns, times = self._drop_late(stream, columns, times, count)

@@ -79,13 +79,14 @@ class FailingSources:
                 self._check(self._specs[name])
             except StreamError as error:
                 with self._lock:
-                    known = self._failures[name]
-                    cause = error.where or error.what
-                    self._failures[name] = replace(known, cause=cause, retries=known.retries + 1)
+                    known = self._failures.get(name)
+                    if known is not None:
+                        cause = error.where or error.what
+                        self._failures[name] = replace(known, cause=cause, retries=known.retries + 1)
             else:
                 back.add(name)
                 with self._lock:
-                    del self._failures[name]
+                    self._failures.pop(name, None)
         return back
 
     def watch(self) -> None:

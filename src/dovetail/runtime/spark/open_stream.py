@@ -23,7 +23,7 @@ from pyspark.sql.types import StructField, StructType
 from dovetail.core.errors import StreamError
 from dovetail.query.stream_spec import FILE_FORMATS, KAFKA, KAFKA_META_COLUMNS, Columns, StreamSpec
 from dovetail.runtime.spark.read_results import spark_type
-from dovetail.runtime.spark.row_source import KAFKA_PLACE, row_source
+from dovetail.runtime.spark.row_source import KAFKA_PLACE, place_columns, record_options, row_source, with_record
 from dovetail.store.bad_rows import SOURCE
 
 ANSWER_TIMEOUT_S = 60.0
@@ -41,13 +41,14 @@ def open_stream(
 ) -> DataFrame:
     """The stream with exactly the declared columns; `is_named`: Spark's checkpoint knows it by its name.
 
-    `has_source`: with the column `SOURCE`, too, where somebody knows it.
+    `has_source`: with `PLACE_COLUMNS`, too, where somebody knows them.
     """
-    reader = spark.readStream.format(spec.format).options(**spec.options)
+    options = {**spec.options, **(record_options(spec) if has_source else {})}
+    reader = spark.readStream.format(spec.format).options(**options)
     if is_named:
         reader = reader.name(spec.name)
     try:
-        return _columns_of(spec, reader, row_source(spec) if has_source else None)
+        return _columns_of(spec, reader, has_source=has_source)
     except (PySparkException, Py4JError) as error:
         raise _cannot_read(spark, spec, error) from None
 
@@ -104,12 +105,14 @@ def _await_answer(query: StreamingQuery, answered: threading.Event) -> bool:
     return True
 
 
-def _columns_of(spec: StreamSpec, reader: DataStreamReader, source: str | None) -> DataFrame:
+def _columns_of(spec: StreamSpec, reader: DataStreamReader, *, has_source: bool) -> DataFrame:
     if spec.kind in FILE_FORMATS:
-        frame = reader.schema(schema_of(spec.columns)).load()
-        return frame if source is None else frame.select("*", F.expr(source).alias(SOURCE))
+        schema = schema_of(spec.columns)
+        if not has_source:
+            return reader.schema(schema).load()
+        return with_places(spec, reader.schema(with_record(spec, schema)).load())
     if spec.kind == KAFKA:
-        return kafka_columns(spec, reader.load(), source)
+        return kafka_columns(spec, reader.load(), row_source(spec) if has_source else None)
     frame = reader.load()
     given = {field.name: field.dataType for field in frame.schema}
     if any(given.get(name) != spark_type(sql_type) for name, sql_type in spec.columns):
@@ -122,6 +125,11 @@ def _columns_of(spec: StreamSpec, reader: DataStreamReader, source: str | None) 
             hint="declare columns by the names and types that the source has; some may be left out",
         )
     return frame.select(*(F.col(_quoted(name)) for name, _ in spec.columns))
+
+
+def with_places(spec: StreamSpec, frame: DataFrame) -> DataFrame:
+    """The declared columns and those that say where a bad row comes from."""
+    return frame.select(*(F.col(_quoted(name)) for name, _ in spec.columns), *place_columns(spec))
 
 
 def kafka_columns(spec: StreamSpec, frame: DataFrame, source: str | None = None) -> DataFrame:

@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructType
 
-from dovetail.store.bad_rows import SOURCE
+from dovetail.store.bad_rows import PLACE_COLUMNS
 
 TAG = "stream"
 
@@ -34,8 +34,10 @@ class Packing:
 
     @property
     def value_types(self) -> list[DataType]:
-        """Of all slots but those that have nothing but `SOURCE`, which is NULL for nearly all rows."""
-        used = {slot for slots in self.slot_by_column.values() for name, slot in slots.items() if name != SOURCE}
+        """Of all slots but those of `PLACE_COLUMNS` alone, which are NULL for nearly all rows."""
+        used = {
+            slot for slots in self.slot_by_column.values() for name, slot in slots.items() if name not in PLACE_COLUMNS
+        }
         return [self.type_by_slot[slot] for slot in used]
 
     def tag_of(self, stream: str) -> int:

@@ -39,7 +39,7 @@ from dovetail.runtime.spark.source_offsets import read_offsets, restore_offsets
 from dovetail.runtime.spark.streaming_run import StreamingRun
 from dovetail.runtime.spark.unreadable_files import BatchOfFiles
 from dovetail.runtime.spark.worker_errors import own_error
-from dovetail.store.bad_rows import SOURCE
+from dovetail.store.bad_rows import PLACE_COLUMNS
 from dovetail.store.layout import spark_dir
 from dovetail.store.manifest import latest_arrival
 
@@ -50,6 +50,8 @@ ReadColumns = Mapping[str, set[str]]
 """Column names by stream."""
 
 AVAILABLE_NOW = "available_now"
+MOST_RESTARTS = 3
+"""After failures that no source is at fault for, without a batch between them."""
 _log = logging.getLogger("dovetail")
 _FILE_MANAGER_KEY = "spark.sql.streaming.checkpointFileManagerClass"
 _PLAIN_FILE_MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
@@ -93,6 +95,7 @@ class SparkPipeline:
         self._needed_columns = needed_columns
         self._failing = FailingSources(partial(check_source, spark), self._bring_back)
         self._left_out_offsets: dict[str, str] = {}
+        self._restarts = 0
 
     def add_stream(self, name: str, source: DataFrame | StreamSpec) -> None:
         self._sources[name] = source
@@ -209,12 +212,11 @@ class SparkPipeline:
                 self._run.stop()
 
     def _start(self, columns: ReadColumns) -> None:
-        is_named = all(isinstance(source, StreamSpec) for source in self._sources.values())
-        with _plain_file_manager(self._spark), named_sources(self._spark, is_on=is_named):
-            frames = self._frames = self._opened(is_named=is_named)
+        with _plain_file_manager(self._spark), named_sources(self._spark, is_on=self._is_named):
+            frames = self._frames = self._opened()
             needed = self._needed_columns()
             types = {
-                name: column_types(frame.schema, {*columns.get(name, ()), *needed.get(name, ()), SOURCE})
+                name: column_types(frame.schema, {*columns.get(name, ()), *needed.get(name, ()), *PLACE_COLUMNS})
                 for name, frame in frames.items()
             }
             self._read = pack_columns(types)
@@ -228,7 +230,7 @@ class SparkPipeline:
             self._run = made
         self._failing.watch()
 
-    def _opened(self, *, is_named: bool) -> dict[str, DataFrame]:
+    def _opened(self) -> dict[str, DataFrame]:
         """Sorted by name: sources without a name are known to Spark's checkpoint by their position."""
         frames: dict[str, DataFrame] = {}
         refused: StreamError | None = None
@@ -237,7 +239,7 @@ class SparkPipeline:
                 frames[name] = source
             elif name not in self._failing.failures:
                 try:
-                    frames[name] = open_stream(self._spark, source, is_named=is_named, has_source=True)
+                    frames[name] = open_stream(self._spark, source, is_named=self._is_named, has_source=True)
                 except StreamError as error:
                     if not self._may_leave_out:
                         raise
@@ -250,13 +252,17 @@ class SparkPipeline:
     def _restore_offsets(self, frames: Mapping[str, DataFrame]) -> None:
         committed_batch, arrival = latest_arrival(self._root)
         self._left_out_offsets = {name: at for name, at in arrival.offsets.items() if name not in frames}
-        if self._may_leave_out:
+        if self._is_named:
             restore_offsets(self._root, committed_batch, arrival.offsets, frames.keys())
 
     @property
     def _may_leave_out(self) -> bool:
         """Whether a stream may be missing for a while: Spark knows sources by name, and goes on when it is back."""
-        return self._trigger != AVAILABLE_NOW and all(isinstance(each, StreamSpec) for each in self._sources.values())
+        return self._trigger != AVAILABLE_NOW and self._is_named
+
+    @property
+    def _is_named(self) -> bool:
+        return all(isinstance(source, StreamSpec) for source in self._sources.values())
 
     @property
     def failing_sources(self) -> Mapping[str, SourceFailure]:
@@ -267,9 +273,13 @@ class SparkPipeline:
         """The streaming query failed. If sources are at fault, go on without them, or wait until one is back."""
         if self._gate.is_shut or not self._may_leave_out or isinstance(run.failure, DovetailError):
             return
-        if not self._failing.find(each for each in self._sources.values() if isinstance(each, StreamSpec)):
-            return
         pause_s = FIRST_RETRY_S
+        if not self._failing.find(each for each in self._sources.values() if isinstance(each, StreamSpec)):
+            # All answer now. If no batch was under way, one may have failed for a moment: that ends nobody's session.
+            if run.failure is not None or self._restarts >= MOST_RESTARTS or not self._failing.wait(pause_s):
+                return
+            self._restarts += 1
+            _log.warning("the streaming query failed, and every source answers: it starts anew")
         while not self._gate.is_shut:
             try:
                 with self._lock:
@@ -284,13 +294,20 @@ class SparkPipeline:
 
     def _bring_back(self, streams: set[str]) -> None:
         """Their sources answer again: read them, too. What fails on the way is found by the next failure."""
-        try:
-            with self._lock:
+        why = f"stream {', '.join(sorted(streams))} is back"
+        with self._lock:
+            try:
                 if self.is_active:
-                    with self._restarted(f"stream {', '.join(sorted(streams))} is back", self._read.columns_by_stream):
+                    with self._restarted(why, self._read.columns_by_stream):
                         pass
-        except SessionError:
-            _log.info("the session stops while a stream comes back; it is read after the next start")
+            except Exception as error:  # noqa: BLE001 - the others must go on, whatever it is
+                if self._gate.is_shut:
+                    return
+                for name in streams:
+                    source = self._sources[name]
+                    assert isinstance(source, StreamSpec)
+                    self._failing.note(source, StreamError(str(error)))
+                self._start({})
 
     def _is_current(self, run: StreamingRun) -> bool:
         with self._lock:
@@ -321,6 +338,7 @@ class SparkPipeline:
                 offsets = read_offsets(self._root, batch, list(self._frames))
                 # A stream that is left out stays where it was.
                 self._run_engine_batch(batch, run, {**self._left_out_offsets, **offsets})
+                self._restarts = 0
         except Exception as error:
             if streaming.is_over():
                 raise BatchStopped from None
@@ -335,7 +353,9 @@ class SparkPipeline:
         if known is not None:
             known.broadcast.unpersist()
         needed = wanted_columns(task.plan, task.streams)
-        wanted = {name: column_types(frame.schema, {*needed[name], SOURCE}) for name, frame in self._frames.items()}
+        wanted = {
+            name: column_types(frame.schema, {*needed[name], *PLACE_COLUMNS}) for name, frame in self._frames.items()
+        }
         packing = pack_columns(wanted)
         columns = None if packing == read else repacked_columns(read, packing)
         broadcast = self._spark.sparkContext.broadcast((task.plan, task.streams))

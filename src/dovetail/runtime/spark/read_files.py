@@ -10,16 +10,21 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dovetail.query.stream_spec import StreamSpec
 from dovetail.runtime.spark.open_stream import schema_of
+from dovetail.runtime.spark.row_source import record_options, with_record
 
 
 def read_files(spark: SparkSession, spec: StreamSpec, paths: Sequence[str]) -> DataFrame:
-    """`paths` as Spark's log of the source writes them. Spark passes over files that are not there."""
+    """`paths` as Spark's log of the source writes them; with `RECORD`, where that is kept.
+
+    Spark passes over files that are not there.
+    """
     options: dict[str, Any] = {key: value for key, value in spec.options.items() if key.lower() != "path"}
     # As Spark's own file source does: names are names, not patterns; and folders named k=v are columns.
     options["__globPaths__"] = "false"
     if spec.option("basePath") is None and not is_pattern(str(spec.option("path"))):
         options["basePath"] = spec.option("path")
-    reader = spark.read.format(spec.format).options(**options).schema(schema_of(spec.columns))
+    schema = with_record(spec, schema_of(spec.columns))
+    reader = spark.read.format(spec.format).options(**options, **record_options(spec)).schema(schema)
     return reader.load([unquote(path) for path in paths])
 
 

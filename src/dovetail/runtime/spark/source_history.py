@@ -20,6 +20,7 @@ from dovetail.runtime.spark.open_stream import kafka_columns, schema_of
 from dovetail.runtime.spark.pack_columns import column_types, pack_columns, union_streams
 from dovetail.runtime.spark.pipeline import crossing_settings
 from dovetail.runtime.spark.read_files import files_that_are_gone, is_pattern, one_slash, read_files
+from dovetail.runtime.spark.row_source import decoded
 from dovetail.runtime.spark.run_spark import run_spark
 from dovetail.runtime.spark.source_offsets import FileLog, file_number, source_dir
 from dovetail.store.manifest import PastBatch
@@ -197,7 +198,9 @@ def _read_files(spark: SparkSession, spec: StreamSpec, batch_by_path: dict[str, 
             f"files of stream {spec.name!r} are gone: {', '.join(map(unquote, gone[:MAX_NAMED_FILES]))}",
             hint="put them back and create the query anew, or create it without backfill",
         )
-    return frame.withColumn(BATCH, _batch_of(batch_by_path).cast(LongType()))
+    # First the batch: Spark knows the file of a row only as long as its columns are those of the file.
+    numbered = frame.withColumn(BATCH, _batch_of(batch_by_path).cast(LongType()))
+    return decoded(spec, numbered, BATCH)
 
 
 def _batch_of(batch_by_path: dict[str, int]) -> Column:

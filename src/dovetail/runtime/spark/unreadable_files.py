@@ -23,9 +23,9 @@ from dovetail.query.stream_spec import FILE_FORMATS, StreamSpec
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.message import Kind, Message
 from dovetail.runtime.report import BadCount, RetriedFile, TaskReport, UnreadFile
+from dovetail.runtime.spark.open_stream import with_places
 from dovetail.runtime.spark.pack_columns import TAG, Packing, union_streams
 from dovetail.runtime.spark.read_files import files_that_are_gone, read_files
-from dovetail.runtime.spark.row_source import row_source
 from dovetail.runtime.spark.source_offsets import FileLog, file_number, read_offsets, source_dir
 from dovetail.store.bad_rows import SOURCE, BadFile, write_bad_rows
 
@@ -51,7 +51,7 @@ class BatchOfFiles:
 
     def run(self, task: BatchTask, run: Callable[[DataFrame], list[Message]]) -> list[Message]:
         """The batch, again and again while it finds one more file that cannot be read."""
-        again = tuple(file for file, _ in task.retried if file.unread is not None and file.stream in self.specs)
+        again = tuple(file for file, _ in task.retried if file.unread is not None and file.stream in self._readable)
         while True:
             rows = self._rows(again) if again or self.unread else self.rows
             try:
@@ -62,6 +62,11 @@ class BatchOfFiles:
                 continue
             report = self._report(task, again)
             return messages if report is None else [*messages, Message(0, Kind.REPORT, report.to_bytes())]
+
+    @property
+    def _readable(self) -> set[str]:
+        """Streams that this batch can read from files."""
+        return {n for n, spec in self.specs.items() if spec.kind in FILE_FORMATS and n in self.packing.streams}
 
     def _put_aside(self, error: Exception, again: tuple[BadFile, ...]) -> bool:
         """Whether the error is of a file that the batch can do without."""
@@ -108,8 +113,7 @@ class BatchOfFiles:
         if gone:
             self.unread[spec.name] = aside | dict.fromkeys(gone, "the file is gone")
             return self._frame(spec, again)
-        source = row_source(spec)
-        return frame if source is None else frame.select("*", F.expr(source).alias(SOURCE))
+        return with_places(spec, frame)
 
     def _report(self, task: BatchTask, again: tuple[BadFile, ...]) -> TaskReport | None:
         if not again and not self.unread:
