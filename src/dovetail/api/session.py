@@ -39,7 +39,6 @@ from dovetail.engine.progress.print_progress import print_progress
 from dovetail.frontend.parse.statement import CreateStream
 from dovetail.query.durations import DurationError, parse_duration
 from dovetail.query.row_rules import ONE_DAY, QUARANTINE, row_rules
-from dovetail.query.source_failure import SourceFailure
 from dovetail.query.stream import Stream
 from dovetail.query.stream_spec import StreamSpec, stream_spec
 from dovetail.runtime.result_batch import ResultBatch
@@ -190,14 +189,9 @@ class Session:
         return self._engine.streams.retry_bad_rows(stream, request=request)
 
     @property
-    def failing_streams(self) -> Mapping[str, SourceFailure]:
-        """The streams whose sources cannot be read now, with the cause and since when; they come back by themselves."""
-        return self._pipeline.failing_sources
-
-    @property
     def streams(self) -> list[StreamDescription]:
         """All streams, registered and declared, by name."""
-        return [stream.description for _, stream in sorted(self._engine.streams.by_name.items())]
+        return self._engine.streams.descriptions()
 
     def create_query(
         self, sql: str, name: str | None = None, *, replace: bool = False, request: str = "", **options: Any

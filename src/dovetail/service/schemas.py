@@ -138,6 +138,7 @@ class StreamView(BaseModel):
     lateness: str
     on_bad_row: str
     max_event_time_ahead: str
+    failing: str | None
 
 
 class BadRowView(BaseModel):

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from dovetail.core.stream_description import StreamDescription
 from dovetail.engine.bad_rows import BadRowTotals
 from dovetail.engine.control.query_options import QueryOptions
 from dovetail.engine.control.registry import QueryRecord
@@ -19,7 +20,6 @@ from dovetail.query.growing_groups import growing_groups
 from dovetail.query.hide_secrets import hide_secrets
 from dovetail.query.join_query import JoinQuery, OutputColumn
 from dovetail.query.output_names import unique_names
-from dovetail.query.stream import Stream
 from dovetail.service.access.owners import Owners
 from dovetail.service.schemas import (
     BadRowPage,
@@ -58,8 +58,8 @@ def validation_view(engine: Engine, sql: str) -> ValidationView:
     )
 
 
-def stream_view(stream: Stream) -> StreamView:
-    return StreamView.model_validate(asdict(stream.description))
+def stream_view(stream: StreamDescription) -> StreamView:
+    return StreamView.model_validate(asdict(stream))
 
 
 def bad_row_page(engine: Engine, stream: str, limit: int) -> BadRowPage:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from dovetail.core.errors import SessionError, StreamError
+from dovetail.core.stream_description import StreamDescription
 from dovetail.engine.control.control_plane import ControlPlane
 from dovetail.engine.head import Head
 from dovetail.engine.state import stream_text
@@ -78,6 +80,14 @@ class Streams:
             if not self.is_declared(spec, request=request):
                 self._plane.declare(self._head.state, spec, request=request)
                 self._add(spec.stream)
+
+    def descriptions(self) -> list[StreamDescription]:
+        """All as users see them, by name."""
+        failing = self.failing()
+        return [
+            replace(stream.description, failing=failing[name].cause if name in failing else None)
+            for name, stream in sorted(self.by_name.items())
+        ]
 
     def bad_rows(self, name: str) -> list[BadRow]:
         """The rows of a stream that are kept aside because it cannot use them, oldest first."""

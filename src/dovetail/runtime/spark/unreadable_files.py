@@ -1,7 +1,7 @@
 """A batch with files that cannot be read runs without them: they are bad rows of their stream alone.
 
-Spark says in its error which file it was. The streams that have such files are read anew from the other files of their
-batch, the rest of the batch stays as it is. Files that were put aside and are asked for again come in the same way.
+Spark says in its error which file it was. Then all streams of files are read anew, from the other files of their batch;
+what comes from elsewhere stays as it is. Files that were put aside and are asked for again come in the same way.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from pathlib import Path
 from urllib.parse import unquote
 from uuid import uuid4
@@ -92,16 +93,17 @@ class BatchOfFiles:
         return log.paths(file_number(before) + 1, file_number(until))
 
     def _rows(self, again: tuple[BadFile, ...]) -> DataFrame:
-        """The batch with the streams that lack files, or get some again, read file by file."""
-        affected = sorted({*self.unread, *(file.stream for file in again)})
-        tags = [self.packing.tag_of(name) for name in affected]
-        rows = self.rows.filter(~F.col(TAG).isin(tags))
-        for name in affected:
+        """The batch with every stream of files read file by file; only what comes from elsewhere is taken as it is."""
+        of_files = sorted(self._readable)
+        parts = []
+        if len(of_files) < len(self.packing.streams):
+            parts.append(self.rows.filter(~F.col(TAG).isin([self.packing.tag_of(name) for name in of_files])))
+        for name in of_files:
             taken = [file.unread for file in again if file.stream == name and file.unread is not None]
             frame = self._frame(self.specs[name], taken)
             if frame is not None:
-                rows = rows.unionAll(union_streams({name: frame}, self.packing))
-        return rows
+                parts.append(union_streams({name: frame}, self.packing))
+        return reduce(DataFrame.unionAll, parts) if parts else self.rows.limit(0)
 
     def _frame(self, spec: StreamSpec, again: list[str]) -> DataFrame | None:
         aside = self.unread.get(spec.name, {})

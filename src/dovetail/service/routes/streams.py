@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from starlette.concurrency import run_in_threadpool
 
 from dovetail.core.errors import StreamError
-from dovetail.query.stream import Stream
+from dovetail.core.stream_description import StreamDescription
 from dovetail.query.stream_spec import StreamSpec, stream_spec
 from dovetail.query.types import SqlType, parse_column_type
 from dovetail.service.access.refusals import UnknownStream
@@ -24,7 +24,7 @@ routes = APIRouter(prefix="/v1", tags=["streams"], dependencies=[SCHEME])
 @routes.get("/streams", response_model=StreamList, responses=errors())
 async def list_streams(service: Served, _caller: Reader) -> StreamList:
     """All streams, by name."""
-    return StreamList(streams=[stream_view(stream) for _, stream in sorted(service.engine.streams.by_name.items())])
+    return StreamList(streams=[stream_view(stream) for stream in service.engine.streams.descriptions()])
 
 
 @routes.get("/streams/{name}", response_model=StreamView, responses=errors(404))
@@ -38,7 +38,7 @@ async def declare_stream(body: NewStream, service: Served, caller: Admin, key: K
     service.desk.check_change(caller)
     spec = _spec_of(body)
     await run_in_threadpool(lambda: service.session.declare_stream(spec, request=request_of(caller, key)))
-    return stream_view(spec.stream)
+    return stream_view(spec.stream.description)
 
 
 @routes.get("/streams/{name}/bad_rows", response_model=BadRowPage, responses=errors(404))
@@ -60,12 +60,11 @@ async def retry_bad_rows(name: str, service: Served, caller: Admin, key: Key = "
     return RetriedView(stream=name, rows=rows)
 
 
-def _known(service: Service, name: str) -> Stream:
-    stream = service.engine.streams.by_name.get(name)
-    if stream is None:
-        known = ", ".join(sorted(service.engine.streams.by_name)) or "none"
-        raise UnknownStream(f"no stream {name!r}", hint=f"streams are: {known}")
-    return stream
+def _known(service: Service, name: str) -> StreamDescription:
+    by_name = {stream.name: stream for stream in service.engine.streams.descriptions()}
+    if name not in by_name:
+        raise UnknownStream(f"no stream {name!r}", hint=f"streams are: {', '.join(by_name) or 'none'}")
+    return by_name[name]
 
 
 def _spec_of(body: NewStream) -> StreamSpec:
