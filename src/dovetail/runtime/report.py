@@ -21,6 +21,7 @@ from dovetail.runtime.report_fields import kept_in_task, listed, rules_of, summe
 from dovetail.stats.key_sketch import SKETCH_CODES
 from dovetail.stats.key_stats import MAX_HISTOGRAM_GROUPS
 from dovetail.stats.selection_sample import SAMPLED_ROWS_A_BATCH
+from dovetail.store.bad_rows import BadFile
 from dovetail.store.bucket_file import BucketMeta
 from dovetail.store.manifest import ResultFile
 
@@ -34,6 +35,7 @@ class StreamCount:
     rows: int
     late_rows: int
     max_time_us: int | None
+    bad_rows: int = 0
 
 
 def newest_times(counts: Iterable[StreamCount]) -> dict[str, int]:
@@ -43,6 +45,32 @@ def newest_times(counts: Iterable[StreamCount]) -> dict[str, int]:
         if count.max_time_us is not None:
             times[count.stream] = max(count.max_time_us, times.get(count.stream, count.max_time_us))
     return times
+
+
+@dataclass
+class BadCount:
+    """`rows` that their stream cannot use, of one kind; `example` is the reason of one of them, for people."""
+
+    stream: str
+    kind: str
+    rows: int
+    example: str
+
+
+@dataclass
+class RetriedFile:
+    """Bad rows that were asked for again: taken, unless columns are `missing_columns` that some query needs now."""
+
+    path: str
+    missing_columns: list[str]
+
+
+@dataclass
+class UnreadFile:
+    """A file of a stream's source that belongs to the batch and cannot be read."""
+
+    stream: str
+    path: str
 
 
 @dataclass
@@ -218,6 +246,10 @@ class TaskReport:
     """
 
     streams: list[StreamCount] = listed(StreamCount)
+    bad_rows: list[BadCount] = listed(BadCount)
+    bad_files: list[BadFile] = listed(BadFile)
+    retried: list[RetriedFile] = listed(RetriedFile)
+    unread: list[UnreadFile] = listed(UnreadFile)
     selections: list[SelectionCount] = listed(SelectionCount)
     query_sets: list[QuerySets] = listed(QuerySets)
     keys: list[KeyCount] = listed(KeyCount)

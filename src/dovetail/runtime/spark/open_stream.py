@@ -25,7 +25,9 @@ from dovetail.core.secret_reference import resolved
 from dovetail.query.formats import FILE_FORMATS, KAFKA
 from dovetail.query.stream_spec import KAFKA_META_COLUMNS, Columns, StreamSpec
 from dovetail.runtime.spark.read_results import spark_type
+from dovetail.runtime.spark.row_source import KAFKA_PLACE, place_columns, record_options, row_source, with_record
 from dovetail.runtime.spark.types import is_collated
+from dovetail.store.bad_rows import SOURCE
 
 ANSWER_TIMEOUT_S = 60.0
 _NAMED_SOURCES_KEY = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
@@ -37,13 +39,19 @@ _switching = threading.RLock()
 _KAFKA_SOURCES = {name: name.removeprefix("kafka_") for name, _ in KAFKA_META_COLUMNS}
 
 
-def open_stream(spark: SparkSession, spec: StreamSpec, *, is_named: bool = False) -> DataFrame:
-    """The stream with exactly the declared columns; `is_named`: Spark's checkpoint knows it by its name."""
-    reader = spark.readStream.format(spec.format).options(**resolved(spec.options))
+def open_stream(
+    spark: SparkSession, spec: StreamSpec, *, is_named: bool = False, has_source: bool = False
+) -> DataFrame:
+    """The stream with exactly the declared columns; `is_named`: Spark's checkpoint knows it by its name.
+
+    `has_source`: with `PLACE_COLUMNS`, too, where somebody knows them.
+    """
+    options = {**resolved(spec.options), **(record_options(spec) if has_source else {})}
+    reader = spark.readStream.format(spec.format).options(**options)
     if is_named:
         reader = reader.name(spec.name)
     try:
-        return _columns_of(spec, reader)
+        return _columns_of(spec, reader, has_source=has_source)
     except (PySparkException, Py4JError) as error:
         raise _cannot_read(spark, spec, error) from None
 
@@ -100,11 +108,14 @@ def _await_answer(query: StreamingQuery, answered: threading.Event) -> bool:
     return True
 
 
-def _columns_of(spec: StreamSpec, reader: DataStreamReader) -> DataFrame:
+def _columns_of(spec: StreamSpec, reader: DataStreamReader, *, has_source: bool) -> DataFrame:
     if spec.kind in FILE_FORMATS:
-        return reader.schema(schema_of(spec.columns)).load()
+        schema = schema_of(spec.columns)
+        if not has_source:
+            return reader.schema(schema).load()
+        return with_places(spec, reader.schema(with_record(spec, schema)).load())
     if spec.kind == KAFKA:
-        return kafka_columns(spec, reader.load())
+        return kafka_columns(spec, reader.load(), row_source(spec) if has_source else None)
     frame = reader.load()
     given = {field.name: field.dataType for field in frame.schema}
     collated = [field.name for field in frame.schema if is_collated(field)]
@@ -126,7 +137,12 @@ def _columns_of(spec: StreamSpec, reader: DataStreamReader) -> DataFrame:
     return frame.select(*(F.col(_quoted(name)) for name, _ in spec.columns))
 
 
-def kafka_columns(spec: StreamSpec, frame: DataFrame) -> DataFrame:
+def with_places(spec: StreamSpec, frame: DataFrame) -> DataFrame:
+    """The declared columns and those that say where a bad row comes from."""
+    return frame.select(*(F.col(_quoted(name)) for name, _ in spec.columns), *place_columns(spec))
+
+
+def kafka_columns(spec: StreamSpec, frame: DataFrame, source: str | None = None) -> DataFrame:
     """The fields of the value, and what the record says around it. A value that is no JSON object gives NULLs."""
     fields = tuple(column for column in spec.columns if column[0] not in _KAFKA_SOURCES)
     value = F.from_json(F.col("value").cast("string"), schema_of(fields)) if fields else None
@@ -138,7 +154,11 @@ def kafka_columns(spec: StreamSpec, frame: DataFrame) -> DataFrame:
         assert value is not None
         return value.getField(name)
 
-    return frame.select(*(column(name).alias(name) for name, _ in spec.columns))
+    columns = [column(name).alias(name) for name, _ in spec.columns]
+    if source is None:
+        return frame.select(*columns)
+    placed = frame.select(*columns, *(F.col(name).alias(f"#{name}") for name in KAFKA_PLACE))
+    return placed.select(*(F.col(_quoted(name)) for name, _ in spec.columns), F.expr(source).alias(SOURCE))
 
 
 def schema_of(columns: Columns) -> StructType:
