@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dovetail.core.errors import charged
+from dovetail.core.errors import EvaluationError, charged
 from dovetail.kernels.match.summarize_codes import count_by_group, heavy_codes, smallest_codes, smallest_spread_codes
 from dovetail.kernels.select.select_rows import SelectionWords, spread_rows
 from dovetail.plan.query_limits import BatchLimits, Found
@@ -286,10 +286,16 @@ class TaskReport:
 
     @contextmanager
     def charging(self, queries: set[str]) -> Iterator[None]:
-        """Whatever goes wrong inside is these queries' failure: what is done there is done for nobody else."""
+        """Whatever goes wrong inside is these queries' failure: what is done there is done for nobody else.
+
+        An expression that several share fails for all of them. What else goes wrong where they share the work is the
+        fault of one: the batch fails, and the driver finds out which.
+        """
         try:
             yield
-        except Exception as error:  # noqa: BLE001 - text and rows of users meet inside: nobody knows all they can do
+        except Exception as error:
+            if len(queries) > 1 and not isinstance(error, EvaluationError):
+                raise
             self.fail(queries, error)
 
     def count(self, query: str, found: Found, limits: BatchLimits) -> bool:
