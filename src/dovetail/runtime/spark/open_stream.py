@@ -9,6 +9,7 @@ its clock is not the engine's.
 
 from __future__ import annotations
 
+import re
 import tempfile
 import threading
 import time
@@ -44,6 +45,7 @@ KAFKA_PLACE = ("topic", "partition", "offset")
 """What a record of Kafka is found by: columns of Spark's reader, here with a # before their names."""
 CSV = "csv"
 TEXT_FORMATS = ("json", CSV)
+_RAISED = re.compile(r"[\w.]+(Error|Exception)\b")
 _HOUR_US = 3_600_000_000
 _WIDEST_ZONE_HOURS = 15
 
@@ -177,7 +179,10 @@ def _cannot_read(spark: SparkSession, spec: StreamSpec, error: Exception) -> Str
     if "Failed to find" in message and spec.kind in _CONNECTORS:
         hint = f"start Spark with spark.jars.packages = {_CONNECTORS[spec.kind]}:{spark.version}"
     said = message.strip().splitlines()
-    return StreamError(f"stream {spec.name!r}: Spark cannot read it", where=said[0] if said else None, hint=hint)
+    # Of a source in Python the first line says only that there is a traceback.
+    raised = [line.strip() for line in said if _RAISED.match(line.strip())]
+    where = raised[-1] if raised and "Traceback" in said[0] else said[0] if said else None
+    return StreamError(f"stream {spec.name!r}: Spark cannot read it", where=where, hint=hint)
 
 
 def row_source(spec: StreamSpec) -> str | None:
