@@ -1,16 +1,23 @@
-"""From the declaration of a stream to Spark's streaming DataFrame.
+"""From the declaration of a stream to Spark's streaming DataFrame, and to one of some of its files.
 
 Names and options of users reach Spark as values only: no text of theirs is parsed as SQL.
+
+Rows that may be bad bring along where they come from: all others have a NULL there, which costs next to nothing. A
+batch's task decides which rows are bad. Spark, which alone knows files and offsets, is asked a little more widely, for
+its clock is not the engine's.
 """
 
 from __future__ import annotations
 
+import re
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
@@ -18,16 +25,16 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamReader
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
 from dovetail.core.errors import StreamError
 from dovetail.core.secret_reference import resolved
 from dovetail.query.formats import FILE_FORMATS, KAFKA
+from dovetail.query.row_rules import FIRST_TIME_US, LAST_TIME_US
 from dovetail.query.stream_spec import KAFKA_META_COLUMNS, Columns, StreamSpec
 from dovetail.runtime.spark.read_results import spark_type
-from dovetail.runtime.spark.row_source import KAFKA_PLACE, place_columns, record_options, row_source, with_record
 from dovetail.runtime.spark.types import is_collated
-from dovetail.store.bad_rows import SOURCE
+from dovetail.store.bad_rows import RECORD, SOURCE
 
 ANSWER_TIMEOUT_S = 60.0
 _NAMED_SOURCES_KEY = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
@@ -37,6 +44,13 @@ _CONNECTORS = {
 }
 _switching = threading.RLock()
 _KAFKA_SOURCES = {name: name.removeprefix("kafka_") for name, _ in KAFKA_META_COLUMNS}
+KAFKA_PLACE = ("topic", "partition", "offset")
+"""What a record of Kafka is found by: columns of Spark's reader, here with a # before their names."""
+CSV = "csv"
+TEXT_FORMATS = ("json", CSV)
+_RAISED = re.compile(r"[\w.]+(Error|Exception)\b")
+_HOUR_US = 3_600_000_000
+_WIDEST_ZONE_HOURS = 15
 
 
 def open_stream(
@@ -175,4 +189,102 @@ def _cannot_read(spark: SparkSession, spec: StreamSpec, error: Exception) -> Str
     if "Failed to find" in message and spec.kind in _CONNECTORS:
         hint = f"start Spark with spark.jars.packages = {_CONNECTORS[spec.kind]}:{spark.version}"
     said = message.strip().splitlines()
-    return StreamError(f"stream {spec.name!r}: Spark cannot read it", where=said[0] if said else None, hint=hint)
+    # Of a source in Python the first line says only that there is a traceback.
+    raised = [line.strip() for line in said if _RAISED.match(line.strip())]
+    where = raised[-1] if raised and "Traceback" in said[0] else said[0] if said else None
+    return StreamError(f"stream {spec.name!r}: Spark cannot read it", where=where, hint=hint)
+
+
+def row_source(spec: StreamSpec) -> str | None:
+    """An expression over the declared columns, what Spark knows of files, and `KAFKA_PLACE`; None: nobody knows it."""
+    time = spec.event_time
+    if time is None or any(name.lower() == "_metadata" for name, _ in spec.columns):
+        return None
+    if spec.kind in FILE_FORMATS:
+        place = "_metadata.file_path"
+    elif spec.kind == KAFKA:
+        place = "concat('topic ', `#topic`, ', partition ', `#partition`, ', offset ', `#offset`)"
+    else:
+        return None
+    undecoded = f"`{RECORD}` IS NOT NULL OR " if keeps_records(spec) else ""
+    return f"CASE WHEN {undecoded}{_may_be_bad(spec, time)} THEN {place} END"
+
+
+def keeps_records(spec: StreamSpec) -> bool:
+    """Whether Spark tells which records it could not decode; if not, they have NULLs where that failed."""
+    is_own_matter = any(spec.option(key) is not None for key in ("mode", "columnNameOfCorruptRecord"))
+    return spec.kind in TEXT_FORMATS and spec.event_time is not None and not is_own_matter
+
+
+def record_options(spec: StreamSpec) -> dict[str, str]:
+    return {"columnNameOfCorruptRecord": RECORD} if keeps_records(spec) else {}
+
+
+def with_record(spec: StreamSpec, schema: StructType) -> StructType:
+    """What Spark's reader is asked for."""
+    return schema.add(RECORD, StringType()) if keeps_records(spec) else schema
+
+
+def place_columns(spec: StreamSpec) -> list[Column]:
+    """What to select of a file source beside the declared columns."""
+    source = row_source(spec)
+    columns = [] if source is None else [F.expr(source).alias(SOURCE)]
+    return [*columns, record(spec).alias(RECORD)] if keeps_records(spec) else columns
+
+
+def decoded(spec: StreamSpec, frame: DataFrame, *others: str) -> DataFrame:
+    """Rows of the past without those that could not be decoded: their batch had none of them. With `others`."""
+    if not keeps_records(spec):
+        return frame
+    columns = [*(name for name, _ in spec.columns), *others]
+    return frame.filter(record(spec).isNull()).select(*(F.col(_quoted(name)) for name in columns))
+
+
+def record(spec: StreamSpec) -> Column:
+    """The text where a value is missing because of it. A CSV line with more values than columns is as good as any."""
+    if spec.kind != CSV:
+        return F.col(_quoted(RECORD))
+    missing = " OR ".join(f"{_quoted(name)} IS NULL" for name, _ in spec.columns)
+    return F.expr(f"CASE WHEN {missing} THEN {_quoted(RECORD)} END")
+
+
+def _may_be_bad(spec: StreamSpec, time: str) -> str:
+    stream = spec.stream
+    margin_us = _HOUR_US if stream.has_time_zone else _WIDEST_ZONE_HOURS * _HOUR_US
+    micros = f"unix_micros(CAST({_quoted(time)} AS TIMESTAMP))"
+    last = f"{LAST_TIME_US - margin_us}L"
+    if stream.rules.max_ahead_us is not None:
+        ahead_us = min(stream.rules.max_ahead_us, LAST_TIME_US) - margin_us
+        last = f"least({last}, unix_micros(current_timestamp()) + {ahead_us}L)"
+    return f"{micros} > {last} OR {micros} < {FIRST_TIME_US + margin_us}L"
+
+
+def read_files(spark: SparkSession, spec: StreamSpec, paths: Sequence[str]) -> DataFrame:
+    """`paths` as Spark's log of the source writes them; with `RECORD`, where that is kept.
+
+    Spark passes over files that are not there.
+    """
+    options: dict[str, Any] = {key.lower(): value for key, value in resolved(spec.options).items()}
+    folder = options.pop("path")
+    # As Spark's own file source does: names are names, not patterns; and folders named k=v are columns.
+    options["__globPaths__"] = "false"
+    if "basepath" not in options and not is_pattern(folder):
+        options["basepath"] = folder
+    schema = with_record(spec, schema_of(spec.columns))
+    reader = spark.read.format(spec.format).options(**options, **record_options(spec)).schema(schema)
+    return reader.load([unquote(path) for path in paths])
+
+
+def files_that_are_gone(frame: DataFrame, paths: Iterable[str]) -> list[str]:
+    """Names that are no patterns are taken without a look."""
+    found = set(map(one_slash, frame.inputFiles()))
+    return sorted(path for path in paths if one_slash(path) not in found)
+
+
+def is_pattern(path: str) -> bool:
+    return any(sign in path for sign in "*?[{")
+
+
+def one_slash(path: str) -> str:
+    """Spark writes a local file now with one slash, now with three."""
+    return path.replace("file:///", "file:/", 1)

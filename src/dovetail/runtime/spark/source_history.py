@@ -18,11 +18,17 @@ from dovetail.query.formats import FILE_FORMATS, KAFKA
 from dovetail.query.stream_spec import StreamSpec
 from dovetail.runtime.batch_task import BATCH, BatchTask
 from dovetail.runtime.message import Message
-from dovetail.runtime.spark.open_stream import kafka_columns, schema_of
+from dovetail.runtime.spark.open_stream import (
+    decoded,
+    files_that_are_gone,
+    is_pattern,
+    kafka_columns,
+    one_slash,
+    read_files,
+    schema_of,
+)
 from dovetail.runtime.spark.pack_columns import column_types, pack_columns, union_streams
 from dovetail.runtime.spark.pipeline import crossing_settings
-from dovetail.runtime.spark.read_files import files_that_are_gone, is_pattern, one_slash, read_files
-from dovetail.runtime.spark.row_source import decoded
 from dovetail.runtime.spark.run_spark import run_spark
 from dovetail.runtime.spark.source_offsets import FileLog, file_number, source_dir
 from dovetail.store.manifest import PastBatch

@@ -11,8 +11,8 @@ import pytest
 
 from dovetail import Session
 from dovetail.query.stream_spec import StreamSpec
-from tests.spark.flaky_source import FlakySource
-from tests.spark.test_bad_rows_on_spark import COLUMNS, PAIRS, SECOND, Folders, open_session
+from tests.support.flaky_source import FlakySource
+from tests.support.parquet_folders import COLUMNS, PAIRS, SECOND, Folders, open_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
