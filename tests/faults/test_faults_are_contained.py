@@ -21,7 +21,7 @@ from dovetail.runtime.local import run_local
 from dovetail.runtime.probe import probe_operator
 from dovetail.runtime.source import build_index, key_codes
 from dovetail.testing.local_session import LocalSession
-from tests.support.neighbours import NEAR, NEIGHBOURS, Answers, is_stopped, run
+from tests.support.neighbours import BATCHES, NEAR, NEIGHBOURS, SCHEMA, Answers, is_stopped, run
 
 CULPRIT = f"SELECT a.d, sqrt(b.d) AS r FROM a JOIN b ON a.d = b.d AND {NEAR} WHERE a.v > -9 AND a.d + b.d > -1"
 GROUPS = f"SELECT a.d, MAX(b.d) AS r FROM a JOIN b ON a.d = b.d AND {NEAR} GROUP BY a.d"
@@ -145,6 +145,27 @@ def test_the_culprit_of_a_batch_that_just_fails_is_found(
     assert is_stopped(culprit)
     assert culprit is not None
     assert culprit.failed_batch == at
+
+
+def test_tries_of_a_batch_leave_nothing_in_what_planning_remembers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = _breaking(run_local.run_source, KeyError(), lambda task, *_: _runs_culprit(task.plan))
+    monkeypatch.setattr(run_local, "run_source", broken)
+    with LocalSession(tmp_path) as session:
+        for name in ("a", "b", "c"):
+            session.create_stream(name, SCHEMA, "ts")
+        for name, sql in NEIGHBOURS.items():
+            session.create_query(sql, name)
+        session.push(BATCHES[0])
+        planner = session.engine.plans._planner
+        before = planner.memory
+        session.create_query(CULPRIT, "culprit")
+        session.push(BATCHES[1])
+        assert planner.running is not None
+        assert not _runs_culprit(planner.running.plan)
+        assert planner.memory.drawn is before.drawn
+        assert planner.memory.joint == before.joint
 
 
 def test_the_culprit_of_a_plan_that_cannot_be_made_is_found(

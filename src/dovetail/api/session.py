@@ -46,9 +46,9 @@ from dovetail.query.stream_spec import StreamSpec, stream_spec
 from dovetail.runtime.result_batch import ResultBatch
 from dovetail.runtime.spark.executors import Executors
 from dovetail.runtime.spark.interrupts import keep_interrupts_from_batches
-from dovetail.runtime.spark.open_stream import check_source
 from dovetail.runtime.spark.pipeline import SparkPipeline
-from dovetail.runtime.spark.source_history import SourceHistory
+from dovetail.runtime.spark.sources.open_stream import check_source
+from dovetail.runtime.spark.sources.source_history import SourceHistory
 from dovetail.runtime.spark.stop_first import stop_before
 from dovetail.runtime.spark.streaming_run import aside
 from dovetail.runtime.spark.types import stream_columns

@@ -20,7 +20,7 @@ from dovetail.core.private_files import private_folder, write_private
 from dovetail.core.sealed_file import FileKind, damaged, read_sealed, sealed
 from dovetail.store.bad_rows import BadFile
 from dovetail.store.bucket_file import BucketMeta
-from dovetail.store.layout import manifest_file, state_file
+from dovetail.store.layout import BACKFILLS, manifest_file, state_file
 
 MANIFEST = FileKind("manifest", "which answers its batch has and what the next one begins with")
 STATE = FileKind("state record", "all that the next batch needs: queries, streams, what is stored")
@@ -242,7 +242,9 @@ def check_names(root: Path, batches: list[int], newest: Manifest) -> None:
 
 def check_new(root: Path) -> None:
     """Raise where there is no manifest, but what only follows from one."""
-    later = [path for path in (root / "state").glob("b*.json") if int(path.name[1:11]) > 0]
+    # A backfill begins with any batch, and its first commit may have been cut short.
+    first_states = [] if root.parent.name == BACKFILLS else (root / "state").glob("b*.json")
+    later = [path for path in first_states if int(path.name[1:11]) > 0]
     traces = [*later, *(root / "spark" / "commits").glob("[0-9]*")]
     if traces:
         raise DamagedFile(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dovetail.core.errors import BadRowError, StreamError
+from dovetail.core.errors import BadRowError, DamagedFile, StreamError
 from dovetail.engine.batch import next_bad_rows
 from dovetail.query.row_rules import LAST_TIME_US, RowRules, row_rules
 from dovetail.testing.local_history import LocalHistory
@@ -168,3 +168,17 @@ def test_the_bound_of_times_without_a_zone_is_by_the_clock_of_the_session() -> N
 def test_rules_that_cannot_be_are_refused_with_those_that_can(given: dict[str, str], said: str) -> None:
     with pytest.raises(StreamError, match=said):
         row_rules("s", **given)
+
+
+def test_files_of_bad_rows_are_private_and_their_damage_is_told(tmp_path: Path) -> None:
+    session = open_session(tmp_path)
+    session.create_query(JOIN, "q")
+    push(session, {"a": [(1, 1, AHEAD_US)]})
+    (path,) = (tmp_path / "bad_rows").rglob("*.parquet")
+    assert path.stat().st_mode & 0o777 == 0o600
+    path.write_bytes(path.read_bytes()[:-1] + b"?")
+    with pytest.raises(DamagedFile, match="lost are 1 bad rows of stream 'a', of batch 0"):
+        session.bad_rows("a")
+    path.unlink()
+    with pytest.raises(DamagedFile, match="is missing"):
+        session.bad_rows("a")

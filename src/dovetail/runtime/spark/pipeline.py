@@ -30,13 +30,13 @@ from dovetail.query.stream_spec import StreamSpec
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.message import Message
 from dovetail.runtime.spark.batch_gate import BatchGate, BatchStopped
-from dovetail.runtime.spark.failing_sources import FIRST_RETRY_S, SLOWEST_RETRY_S, FailingSources
-from dovetail.runtime.spark.open_stream import check_source, named_sources, open_stream
 from dovetail.runtime.spark.pack_columns import Packing, column_types, pack_columns, repacked_columns, union_streams
 from dovetail.runtime.spark.run_spark import run_spark
-from dovetail.runtime.spark.source_offsets import read_offsets, restore_offsets
+from dovetail.runtime.spark.sources.failing_sources import FIRST_RETRY_S, SLOWEST_RETRY_S, FailingSources
+from dovetail.runtime.spark.sources.open_stream import check_source, named_sources, open_stream
+from dovetail.runtime.spark.sources.source_offsets import read_offsets, restore_offsets
+from dovetail.runtime.spark.sources.unreadable_files import BatchOfFiles
 from dovetail.runtime.spark.streaming_run import StreamingRun
-from dovetail.runtime.spark.unreadable_files import BatchOfFiles
 from dovetail.runtime.spark.worker_errors import own_error, task_failure
 from dovetail.store.bad_rows import PLACE_COLUMNS
 from dovetail.store.chain import Chain

@@ -8,8 +8,8 @@ import pytest
 from dovetail.core.errors import HistoryError
 from dovetail.query.stream_spec import stream_spec
 from dovetail.query.types import BIGINT, STRING
-from dovetail.runtime.spark.source_history import SourceHistory, kafka_range
-from dovetail.runtime.spark.source_offsets import FileLog, read_offsets, restore_offsets, source_dir
+from dovetail.runtime.spark.sources.source_history import SourceHistory, kafka_range
+from dovetail.runtime.spark.sources.source_offsets import FileLog, read_offsets, restore_offsets, source_dir
 
 SETTINGS = '{"batchWatermarkMs":0,"conf":{}}'
 FILES = {"format": "parquet", "path": "/in"}

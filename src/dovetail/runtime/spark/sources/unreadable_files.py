@@ -27,9 +27,9 @@ from dovetail.query.stream_spec import StreamSpec
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.message import Kind, Message
 from dovetail.runtime.report import BadCount, RetriedFile, TaskReport, UnreadFile
-from dovetail.runtime.spark.open_stream import files_that_are_gone, read_files, with_places
 from dovetail.runtime.spark.pack_columns import TAG, Packing, union_streams
-from dovetail.runtime.spark.source_offsets import FileLog, file_number, read_offsets, source_dir
+from dovetail.runtime.spark.sources.open_stream import files_that_are_gone, read_files, with_places
+from dovetail.runtime.spark.sources.source_offsets import FileLog, file_number, read_offsets, source_dir
 from dovetail.store.bad_rows import SOURCE, BadFile, write_bad_rows
 
 UNREADABLE = "unreadable file"

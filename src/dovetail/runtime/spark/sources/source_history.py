@@ -18,7 +18,10 @@ from dovetail.query.formats import FILE_FORMATS, KAFKA
 from dovetail.query.stream_spec import StreamSpec
 from dovetail.runtime.batch_task import BATCH, BatchTask
 from dovetail.runtime.message import Message
-from dovetail.runtime.spark.open_stream import (
+from dovetail.runtime.spark.pack_columns import column_types, pack_columns, union_streams
+from dovetail.runtime.spark.pipeline import crossing_settings
+from dovetail.runtime.spark.run_spark import run_spark
+from dovetail.runtime.spark.sources.open_stream import (
     decoded,
     files_that_are_gone,
     is_pattern,
@@ -27,10 +30,7 @@ from dovetail.runtime.spark.open_stream import (
     read_files,
     schema_of,
 )
-from dovetail.runtime.spark.pack_columns import column_types, pack_columns, union_streams
-from dovetail.runtime.spark.pipeline import crossing_settings
-from dovetail.runtime.spark.run_spark import run_spark
-from dovetail.runtime.spark.source_offsets import FileLog, file_number, source_dir
+from dovetail.runtime.spark.sources.source_offsets import FileLog, file_number, source_dir
 from dovetail.store.manifest import PastBatch
 
 POOL = "dovetail-history"
