@@ -20,7 +20,7 @@ from tests.support.keep_failures import shrink
 from tests.support.run_scenario import check_scenario
 from tests.support.scenario import Scenario, scenario_from_json, scenario_to_json
 
-SCENARIOS = [random_scenario(seed) for seed in range(200)]
+SCENARIOS = [random_scenario(seed) for seed in range(300)]
 
 
 def drawn(scenario: Scenario) -> Iterator[str]:

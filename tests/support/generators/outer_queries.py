@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tests.support.cases import QueryCase
 from tests.support.generators.expressions import SqlText, interval, join_sql, sql
 from tests.support.generators.queries import SECOND, Asked, QueryMaker, Relation, duration_text, spelled_out_within
@@ -13,7 +15,7 @@ TELLING = ("LEFT SEMI JOIN", "LEFT ANTI JOIN", "EXISTS", "NOT EXISTS", "IN")
 class OuterQueryMaker(QueryMaker):
     """Makes one query; conditions of one side and on the padded side included."""
 
-    forms: tuple[str, ...] = (*PAIRING, *TELLING)
+    forms: Sequence[str] = (*PAIRING, *TELLING)
     form = ""
     """That of the query that is made."""
 
