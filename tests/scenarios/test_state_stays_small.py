@@ -116,6 +116,8 @@ def test_a_drop_frees_the_stores_that_nobody_else_uses(tmp_path: Path) -> None:
     assert many == 40 * ROWS_PER_BATCH
     assert few <= 20 * ROWS_PER_BATCH
     assert session.progress["stores"] == []
+    # A start may fall back to the batch before: its files go with the next one.
+    session.push(case.tables(61))
     assert not [path for path in (tmp_path / "buckets").rglob("*") if path.is_file()]
     session.close()
 
