@@ -130,10 +130,10 @@ def test_a_service_is_asked_stopped_and_started_again(spark, tmp_path):
     with serving(spark, files) as client:
         files.add(1)
         await_that(lambda: users_of(client, "of_the_file") == [1])
-        # Without new rows Spark runs no batch, so nothing takes effect.
-        threading.Timer(1, files.add, (2, 3)).start()
+        # No row comes meanwhile: a batch of its own has the change.
         made = client.post("/v1/queries?wait=30", json={"sql": JOIN, "name": "asked"})
         assert made.status_code == 201, made.text
+        files.add(2, 3)
         with client.stream("GET", "/v1/queries/asked/events?from_batch=0") as response:
             assert sorted(next(batches_of(response.iter_lines()))) == [2, 3]
         assert users_of(client) == [2, 3]

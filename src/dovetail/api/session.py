@@ -108,6 +108,8 @@ class Session:
         self._starting = threading.Lock()
         self._recent_figures: tuple[BatchFigures, ...] = ()
         self._engine.answers.listen(self._note_figures)
+        self._engine.answers.listen(self._wake_for_changes)
+        self._engine.on_change(self._pipeline.control.wake)
         streams = self._engine.streams.declared
         history = SourceHistory(spark, self._engine.root, streams, lambda: sorted(self._engine.streams.by_name))
         self._backfills = Backfills(self._engine, history)
@@ -124,6 +126,12 @@ class Session:
 
     def _note_figures(self, news: CommitNews) -> None:
         self._recent_figures = (*self._recent_figures, news.figures)[-RECENT_BATCHES:]
+
+    def _wake_for_changes(self, _news: CommitNews) -> None:
+        """Changes that came while the batch ran need another one."""
+        self._pipeline.control.note_commit()
+        if self._engine.has_pending_changes:
+            self._pipeline.control.wake()
 
     def create_stream(
         self, name: str, df: DataFrame, event_time: str | None = None, lateness: str = "0 seconds"
@@ -265,6 +273,8 @@ class Session:
         trigger = check_trigger(trigger) or self._trigger
         if self._engine.plans.elastic is not None:
             self._engine.plans.elastic.interval_s = interval_s(trigger)
+        if self._engine.has_pending_changes:
+            self._pipeline.control.wake()
         with self._starting:
             self._pipeline.start(trigger, self._engine.queries.read_columns())
         self._backfill_thread.start()

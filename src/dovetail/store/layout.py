@@ -45,6 +45,11 @@ def spark_dir(root: Path) -> Path:
     return root / "spark"
 
 
+def control_dir(root: Path) -> Path:
+    """Where wishes for a batch lie."""
+    return root / "control"
+
+
 def state_file(batch: int) -> str:
     return f"state/b{batch:010d}.json"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from pathlib import Path
@@ -69,9 +69,10 @@ def read_changes(root: Path) -> list[Change]:
 
 
 class Changelog:
-    """Appends under a lock; readers see whole entries only."""
+    """Appends under a lock; readers see whole entries only. `on_append` hears of each entry."""
 
     def __init__(self, root: Path) -> None:
+        self.on_append: Callable[[], None] = lambda: None
         self._folder = private_folder(root / FOLDER)
         self._lock = threading.Lock()
         self._entries = read_changes(root)
@@ -90,7 +91,8 @@ class Changelog:
             self._entries.append(numbered)
             if numbered.request:
                 self._by_request[numbered.request] = numbered
-            return numbered
+        self.on_append()
+        return numbered
 
     def requested(self, change: Change) -> Change | None:
         """The entry that the same request made before; an id that stands for another request is an error."""

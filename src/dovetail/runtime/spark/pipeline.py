@@ -30,6 +30,7 @@ from dovetail.query.stream_spec import StreamSpec
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.message import Message
 from dovetail.runtime.spark.batch_gate import BatchGate, BatchStopped
+from dovetail.runtime.spark.control_source import ControlSource
 from dovetail.runtime.spark.open_stream import named_sources, open_stream
 from dovetail.runtime.spark.pack_columns import Packing, column_types, pack_columns, repacked_columns, union_streams
 from dovetail.runtime.spark.run_spark import run_spark
@@ -78,6 +79,7 @@ class SparkPipeline:
         # Held while the streaming query is replaced, so that nobody takes the old one's end for the session's.
         self._lock = threading.RLock()
         self._gate = BatchGate()
+        self.control = ControlSource(root)
         self._run: StreamingRun | None = None
         self._trigger: str | None = None
         self._read = pack_columns({})
@@ -207,7 +209,10 @@ class SparkPipeline:
             self._read = pack_columns(types)
             self._worker_plan = None
             made = StreamingRun(self._gate)
-            writer = union_streams(frames, self._read).writeStream.foreachBatch(partial(self._run_batch, made))
+            rows = union_streams(frames, self._read)
+            if is_named:
+                rows = rows.unionAll(self.control.open(self._spark, rows))
+            writer = rows.writeStream.foreachBatch(partial(self._run_batch, made))
             writer = writer.option("checkpointLocation", str(spark_dir(self._root)))
             made.begin(_with_trigger(writer, self._trigger).queryName("dovetail").start)
             self._run = made
