@@ -26,7 +26,8 @@ EVENTS = r"/events$"
 
 @pytest.fixture(scope="module")
 def service(lasting_world, join):
-    client = lasting_world.client(limits=Limits(changes_per_s=100_000, changes_burst=100_000))
+    rates = {"changes_per_s": 100_000, "changes_burst": 100_000, "reads_per_s": 100_000, "reads_burst": 100_000}
+    client = lasting_world.client(limits=Limits(**rates), open_docs=True)
     client.post("/v1/queries", json={"sql": join, "name": "q"})
     lasting_world.push(a=[(1, 1, 0)], b=[(1, 2, 0)])
     return client

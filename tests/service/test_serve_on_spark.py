@@ -98,6 +98,8 @@ def serving(spark, files, token=None):
         token = token or said[1].rsplit(" ", 1)[1]
         with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=PATIENCE_S) as client:
             client.token = token
+            # It answers before its session runs.
+            await_that(lambda: client.get("/healthz").status_code == 200)
             yield client
     finally:
         stop.ask()
@@ -128,10 +130,10 @@ def test_a_service_is_asked_stopped_and_started_again(spark, tmp_path):
     with serving(spark, files) as client:
         files.add(1)
         await_that(lambda: users_of(client, "of_the_file") == [1])
-        # Without new rows Spark runs no batch, so nothing takes effect.
-        threading.Timer(1, files.add, (2, 3)).start()
+        # No row comes meanwhile: a batch of its own has the change.
         made = client.post("/v1/queries?wait=30", json={"sql": JOIN, "name": "asked"})
         assert made.status_code == 201, made.text
+        files.add(2, 3)
         with client.stream("GET", "/v1/queries/asked/events?from_batch=0") as response:
             assert sorted(next(batches_of(response.iter_lines()))) == [2, 3]
         assert users_of(client) == [2, 3]
@@ -177,6 +179,7 @@ def test_sigterm_finishes_the_batch_and_exits_with_zero(tmp_path):
             url = re.search(r"http://\S+", process.stdout.readline())[0]
             token = token or process.stdout.readline().rsplit(" ", 1)[1].strip()
             with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=PATIENCE_S) as client:
+                await_that(lambda: client.get("/healthz").status_code == 200)
                 await_that(lambda: users_of(client, "of_the_file") == list(range(1, round_number + 2)))  # noqa: B023
                 files.add(round_number + 2)
             process.send_signal(signal.SIGTERM)

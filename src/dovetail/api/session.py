@@ -115,6 +115,8 @@ class Session:
         self._starting = threading.Lock()
         self._recent_figures: tuple[BatchFigures, ...] = ()
         self._engine.answers.listen(self._note_figures)
+        self._engine.answers.listen(self._wake_for_changes)
+        self._engine.on_change(self._pipeline.control.wake)
         streams = self._engine.streams.declared
         history = SourceHistory(spark, self._engine.root, streams, lambda: sorted(self._engine.streams.by_name))
         self._backfills = Backfills(self._engine, history)
@@ -131,6 +133,12 @@ class Session:
 
     def _note_figures(self, news: CommitNews) -> None:
         self._recent_figures = (*self._recent_figures, news.figures)[-RECENT_BATCHES:]
+
+    def _wake_for_changes(self, _news: CommitNews) -> None:
+        """Changes that came while the batch ran need another one."""
+        self._pipeline.control.note_commit()
+        if self._engine.has_pending_changes:
+            self._pipeline.control.wake()
 
     def create_stream(
         self,
@@ -292,6 +300,8 @@ class Session:
         trigger = check_trigger(trigger) or self._trigger
         if self._engine.plans.elastic is not None:
             self._engine.plans.elastic.interval_s = interval_s(trigger)
+        if self._engine.has_pending_changes:
+            self._pipeline.control.wake()
         with self._starting:
             self._pipeline.start(trigger, self._engine.queries.read_columns())
             self._forget_spark()

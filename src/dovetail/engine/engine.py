@@ -16,6 +16,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from dovetail.core.clock import Clock, system_clock
@@ -105,6 +106,17 @@ class Engine:
         with self.head.lock:
             self._plane.adoption = adoption
             adoption.follow(self.head.state)
+
+    def on_change(self, hear: Callable[[], None]) -> None:
+        """Have somebody hear of every accepted change: a batch must apply it, even if no row comes."""
+        with self.head.lock:
+            self._plane.on_change(hear)
+
+    @property
+    def has_pending_changes(self) -> bool:
+        """Whether changes wait for a batch."""
+        with self.head.lock:
+            return self._plane.has_pending(self.head.state)
 
     def check_ready(self) -> None:
         """Raise unless every stream of the checkpoint is registered again."""

@@ -27,6 +27,8 @@ KAFKA_META_COLUMNS: Columns = (
     ("kafka_offset", BIGINT),
 )
 """Columns of a Kafka stream that come from the record around the value."""
+CONTROL = "dovetail_control"
+"""What Spark knows our own source by; no stream can have this name."""
 NO_LATENESS = "0 seconds"
 OWN_KEYS = ("format", "event_time", "lateness", "on_bad_row", "max_event_time_ahead")
 VALUE_FORMAT = "value_format"
@@ -57,7 +59,7 @@ class StreamSpec:
     max_event_time_ahead: str = ONE_DAY
 
     def __post_init__(self) -> None:
-        if not _NAME.match(str(self.name)):
+        if not _NAME.match(str(self.name)) or self.name.lower() == CONTROL:
             raise StreamError(
                 f"{self.name!r} cannot name a stream",
                 hint="use letters from a to z, digits and underscores, beginning with a letter, at most 100",

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import resource
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from dovetail.service.config.options import Limits
 
@@ -82,7 +82,7 @@ class GuardedProtocol(H11Protocol):
         if self._is_refused:
             return
         super().data_received(data)
-        cycle: Any = self.cycle  # None before the first request, whatever its type says
+        cycle = cast("RequestResponseCycle | None", self.cycle)  # none before the first request
         if cycle is not None and not cycle.response_complete:
             self._end_timer()
             self.guard.begin(self)

@@ -55,6 +55,11 @@ def spark_dir(root: Path) -> Path:
     return root / "spark"
 
 
+def control_dir(root: Path) -> Path:
+    """Where wishes for a batch lie."""
+    return root / "control"
+
+
 def state_file(batch: int, token: str) -> str:
     return f"state/b{batch:010d}-{token}.json"
 

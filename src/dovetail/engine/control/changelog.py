@@ -8,7 +8,7 @@ more. A client that repeats a request under its id finds the entry that the firs
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from pathlib import Path
@@ -81,10 +81,11 @@ def read_changes(root: Path) -> list[Change]:
 
 
 class Changelog:
-    """Appends under a lock; readers see whole entries only."""
+    """Appends under a lock; readers see whole entries only. `on_append` hears of each entry."""
 
     def __init__(self, root: Path, *, applied: int = 0, syncs: bool = False) -> None:
         """`applied` is the last entry that is part of the committed state: those after it must be there."""
+        self.on_append: Callable[[], None] = lambda: None
         self._folder = private_folder(root / FOLDER)
         self._syncs = syncs
         self._token = new_token()
@@ -120,7 +121,8 @@ class Changelog:
             self._entries.append(numbered)
             if numbered.request:
                 self._by_request[numbered.request] = numbered
-            return numbered
+        self.on_append()
+        return numbered
 
     def _put(self, change: Change) -> None:
         """On the disk, file and name, before anybody hears of it."""

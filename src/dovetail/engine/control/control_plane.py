@@ -227,7 +227,15 @@ class ControlPlane:
             )
         _log.warning("query %s keeps %s for ever: its state grows without bound", name, ", ".join(growing))
 
+    def on_change(self, hear: Callable[[], None]) -> None:
+        """Called whenever a change was accepted, which some batch must apply."""
+        self._changelog.on_append = hear
+
     # Looking
+
+    def has_pending(self, state: EngineState) -> bool:
+        """Whether there are changes that no committed batch has."""
+        return bool(self._changelog.after(state.change_sequence))
 
     def registry(self, state: EngineState) -> Registry:
         """All queries as they stand, changes that no batch applied yet included."""

@@ -26,12 +26,13 @@ from dovetail.plan.shared_plan import SharedPlan
 from dovetail.plan.wanted_columns import wanted_columns
 from dovetail.query.source_failure import SourceFailure
 from dovetail.query.stream import Stream
-from dovetail.query.stream_spec import StreamSpec
+from dovetail.query.stream_spec import CONTROL, StreamSpec
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.message import Message
 from dovetail.runtime.spark.batch_gate import BatchGate, BatchStopped
 from dovetail.runtime.spark.pack_columns import Packing, column_types, pack_columns, repacked_columns, union_streams
 from dovetail.runtime.spark.run_spark import run_spark
+from dovetail.runtime.spark.sources.control_source import ControlSource
 from dovetail.runtime.spark.sources.failing_sources import FIRST_RETRY_S, SLOWEST_RETRY_S, FailingSources
 from dovetail.runtime.spark.sources.open_stream import check_source, named_sources, open_stream
 from dovetail.runtime.spark.sources.source_offsets import read_offsets, restore_offsets
@@ -89,6 +90,7 @@ class SparkPipeline:
         # Held while the streaming query is replaced, so that nobody takes the old one's end for the session's.
         self._lock = threading.RLock()
         self._gate = BatchGate()
+        self.control = ControlSource(chain.root)
         self._run: StreamingRun | None = None
         self._trigger: str | None = None
         self._read = pack_columns({})
@@ -225,7 +227,10 @@ class SparkPipeline:
             self._worker_plan = None
             self._restore_offsets(frames)
             made = StreamingRun(self._gate)
-            writer = union_streams(frames, self._read).writeStream.foreachBatch(partial(self._run_batch, made))
+            rows = union_streams(frames, self._read)
+            if self._is_named:
+                rows = rows.unionAll(self.control.open(self._spark, rows))
+            writer = rows.writeStream.foreachBatch(partial(self._run_batch, made))
             writer = writer.option("checkpointLocation", str(spark_dir(self._chain.root)))
             start = _with_trigger(writer, self._trigger).queryName("dovetail").start
             made.begin(start, partial(self._recover, made))
@@ -257,7 +262,7 @@ class SparkPipeline:
         self._left_out_offsets = {name: at for name, at in arrival.offsets.items() if name not in frames}
         if self._is_named:
             committed_batch = -1 if newest is None else newest.batch
-            restore_offsets(self._chain.root, committed_batch, arrival.offsets, frames.keys())
+            restore_offsets(self._chain.root, committed_batch, arrival.offsets, {*frames, CONTROL})
 
     @property
     def _may_leave_out(self) -> bool:
