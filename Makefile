@@ -8,7 +8,7 @@ SUITES := single queries window multiway smallest ilp adaptive tpch-multi materi
 	placement partition elastic
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all coverage first-hour lint fmt bench bench-report bench-quick compare options api \
+.PHONY: help setup demo test test-all coverage first-hour lint fmt bench bench-report bench-quick compare options functions api \
 	walk mutants clean
 
 help: ## Show this list
@@ -69,6 +69,9 @@ compare: $(STAMP) ## Compare this tree's speed with a revision's, in turn (BEFOR
 
 options: $(STAMP) ## Rewrite docs/options.md from the records that hold the options
 	@$(BIN)/python -m tools.options_page
+
+functions: $(STAMP) ## Rewrite the list of scalar functions in docs/sql.md from the table that binds them
+	@$(BIN)/python -m tools.functions_page
 
 api: $(STAMP) ## Rewrite docs/api.md from the docstrings of what users import
 	@$(BIN)/python -m tools.api_page

@@ -271,6 +271,21 @@ def test_a_restart_forgets_nothing(bench: Bench) -> None:
     assert rows_of(session, "counts") == [(1, 3)]
 
 
+def test_a_window_is_not_answered_again_after_a_restart_with_more_lateness(bench: Bench) -> None:
+    session = bench.open()
+    session.create_query(PER_WINDOW, "q")
+    bench.push(session, a=[(1, 0, 72.0), (1, 0, 100.0)], b=[(1, 0, 50.0), (1, 0, 71.0)])
+    session.close()
+    session = bench.open(lateness="30 seconds")
+    # With the new lateness a would be at 70 s; but it was at 100 s, and closes windows with b, which comes to 95 s.
+    bench.push(session, b=[(1, 0, 125.0)])
+    windows = answered(session, "q")
+    assert [(batch, row["n"]) for batch, row in windows] == [(1, 1)]
+    for time in (126.0, 127.0):
+        bench.push(session, b=[(1, 0, time)])
+        assert answered(session, "q") == windows
+
+
 def test_windows_that_an_idle_stream_holds_back_are_answered_by_the_next_batch(bench: Bench) -> None:
     now = [2e9]
     session = bench.open(clock=lambda: now[0], idle_timeout="10 seconds")

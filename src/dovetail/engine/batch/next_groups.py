@@ -6,26 +6,19 @@ from collections.abc import Iterable, Mapping
 
 from dovetail.engine.state import EngineState
 from dovetail.plan.group_plan import GroupPlan
-from dovetail.query.stream import Stream
-from dovetail.runtime.report import StreamCount
 from dovetail.store.bucket_file import BucketMeta
 
 
 def closed_windows(
-    before: EngineState, groups: Iterable[GroupPlan], streams: Mapping[str, Stream], counts: Iterable[StreamCount]
+    before: EngineState, groups: Iterable[GroupPlan], watermarks_us: Mapping[str, int]
 ) -> dict[str, int]:
     """By aggregation, up to which time its windows are answered now: by the watermarks that the batch's tasks saw.
 
     Idle streams are carried along only after it, so what that closes is answered by the next batch.
     """
-    watermarks = before.watermark_us_by_stream(streams)
-    for count in counts:
-        if count.max_time_us is not None:
-            after = count.max_time_us - streams[count.stream].lateness_us
-            watermarks[count.stream] = max(after, watermarks.get(count.stream, after))
     closed: dict[str, int] = {}
     for group in groups:
-        until_us = None if group.pane is None else group.pane.closed_until(watermarks)
+        until_us = None if group.pane is None else group.pane.closed_until(watermarks_us)
         known = before.closed_us_by_group.get(group.id)
         times = [time for time in (until_us, known) if time is not None]
         if times:

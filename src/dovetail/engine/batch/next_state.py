@@ -81,11 +81,12 @@ def _moved_in_time(
     """How far streams are, up to where rows are decided, and which windows are closed."""
     newest = newest_times(report.streams)
     earlier = (before.decided_us_by_stream, before.watermark_us_by_stream(streams))
+    decided_us = moved_watermarks(earlier, streams.values(), newest)
     return replace(
         before,
         max_time_us_by_stream=carry_along(_max_times(before.max_time_us_by_stream, newest), idle, streams),
-        decided_us_by_stream=moved_watermarks(earlier, streams.values(), newest),
-        closed_us_by_group=closed_windows(before, plan.groups, streams, report.streams),
+        decided_us_by_stream=decided_us,
+        closed_us_by_group=closed_windows(before, plan.groups, decided_us),
     )
 
 

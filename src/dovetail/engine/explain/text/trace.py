@@ -22,7 +22,7 @@ def trace_json(traces: tuple[PassTrace, ...]) -> list[dict[str, Any]]:
             "ms": each.seconds * 1e3,
             "tells": each.tells,
             "before": each.before,
-            "isKept": each.is_kept,
+            "is_kept": each.is_kept,
         }
         for each in traces
     ]
