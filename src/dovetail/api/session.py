@@ -218,11 +218,15 @@ class Session:
     def _accept_query(
         self, sql: str, name: str, options: Mapping[str, Any], *, may_replace: bool, request: str
     ) -> QueryRecord:
+        queries = self._engine.queries
         with self._starting:
             if not self._pipeline.is_active:
-                return self._engine.queries.create(sql, name, options, may_replace=may_replace, request=request)
-        self._pipeline.read_more(self._engine.queries.compile(sql).read_columns())
-        return self._engine.queries.create(sql, name, options, may_replace=may_replace, request=request)
+                return queries.create(sql, name, options, may_replace=may_replace, request=request)
+        self._pipeline.read_more(
+            queries.compile(sql).read_columns(),
+            lambda: queries.would_create(sql, name, options, may_replace=may_replace, request=request),
+        )
+        return queries.create(sql, name, options, may_replace=may_replace, request=request)
 
     def _accept_stream(self, statement: CreateStream, request: str) -> None:
         self.declare_stream(stream_spec(statement.name, statement.columns, statement.options), request=request)

@@ -131,12 +131,15 @@ class SparkPipeline:
             self._trigger = trigger
             self._start(columns)
 
-    def read_more(self, columns: ReadColumns) -> None:
-        """Before a query that needs these columns takes effect: have the running streaming query read them too."""
+    def read_more(self, columns: ReadColumns, is_wanted: Callable[[], bool]) -> None:
+        """Before a query that needs these columns takes effect: have the running streaming query read them too.
+
+        `is_wanted` is asked first if it must restart for them, and may raise what refuses the query.
+        """
         with self._lock:
             known = self._read.columns_by_stream
             missing = {stream: names - known[stream] for stream, names in columns.items() if names - known[stream]}
-            if missing and self.is_active:
+            if missing and self.is_active and is_wanted():
                 wanted = {stream: names | columns.get(stream, set()) for stream, names in known.items()}
                 with self._restarted(f"reading more columns: {missing}", wanted):
                     pass
