@@ -24,8 +24,7 @@ from dovetail.core.errors import StreamError
 from dovetail.core.secret_reference import resolved
 from dovetail.query.formats import FILE_FORMATS, KAFKA
 from dovetail.query.stream_spec import KAFKA_META_COLUMNS, Columns, StreamSpec
-from dovetail.runtime.spark.read_results import spark_type
-from dovetail.runtime.spark.types import is_collated
+from dovetail.runtime.spark.types import is_collated, quoted, spark_type
 
 ANSWER_TIMEOUT_S = 60.0
 _NAMED_SOURCES_KEY = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
@@ -123,7 +122,7 @@ def _columns_of(spec: StreamSpec, reader: DataStreamReader) -> DataFrame:
             + ", ".join(f"{name} {data_type.simpleString()}" for name, data_type in given.items()),
             hint="declare columns by the names and types that the source has; some may be left out",
         )
-    return frame.select(*(F.col(_quoted(name)) for name, _ in spec.columns))
+    return frame.select(*(F.col(quoted(name)) for name, _ in spec.columns))
 
 
 def kafka_columns(spec: StreamSpec, frame: DataFrame) -> DataFrame:
@@ -143,10 +142,6 @@ def kafka_columns(spec: StreamSpec, frame: DataFrame) -> DataFrame:
 
 def schema_of(columns: Columns) -> StructType:
     return StructType([StructField(name, spark_type(sql_type)) for name, sql_type in columns])
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 def _cannot_read(spark: SparkSession, spec: StreamSpec, error: Exception) -> StreamError:

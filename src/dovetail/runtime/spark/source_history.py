@@ -23,6 +23,7 @@ from dovetail.runtime.spark.pack_columns import column_types, pack_columns, unio
 from dovetail.runtime.spark.pipeline import crossing_settings, wanted_columns
 from dovetail.runtime.spark.run_spark import run_spark
 from dovetail.runtime.spark.source_offsets import FileLog, source_dir
+from dovetail.runtime.spark.types import quoted
 from dovetail.store.manifest import PastBatch
 
 POOL = "dovetail-history"
@@ -70,7 +71,7 @@ class SourceHistory:
     def run(self, task: BatchTask, past: tuple[PastBatch, ...]) -> list[Message]:
         spark = self._session(task.timezone)
         wanted = {name: list({*columns, BATCH}) for name, columns in wanted_columns(task).items()}
-        frames = {name: self._frame(spark, name, past).select(*map(_quoted, wanted[name])) for name in sorted(wanted)}
+        frames = {name: self._frame(spark, name, past).select(*map(quoted, wanted[name])) for name in sorted(wanted)}
         packing = pack_columns({name: column_types(frame.schema, wanted[name]) for name, frame in frames.items()})
         for key, value in crossing_settings(packing.type_by_slot.values()).items():
             spark.conf.set(key, value)
@@ -227,7 +228,3 @@ def _batch_of(batch_by_path: dict[str, int]) -> Column:
 def _one_slash(path: str) -> str:
     """Spark writes a local file now with one slash, now with three."""
     return path.replace("file:///", "file:/", 1)
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
