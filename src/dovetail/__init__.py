@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dovetail.core.compiled_cache import keep_compiled
 from dovetail.core.errors import (
+    BadRowError,
     BatchDiffers,
     BucketCorrupt,
     BucketMissing,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "BadRowError",
     "BatchDiffers",
     "BucketCorrupt",
     "BucketMissing",

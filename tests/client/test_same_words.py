@@ -20,6 +20,7 @@ ONLY_IN_PROCESS = {
     Session: {
         *("await_termination", "create_stream", "declare_stream", "process_all_available", "recent_progress", "start"),
         *("delivery_of", "engine", "estimate", "stop", "vacuum"),
+        *("bad_rows", "retry_bad_rows"),
     },
     Query: {"await_delivered", "estimate", "foreach_batch", "results"},
     Tail: set(),

@@ -15,18 +15,19 @@ from dovetail.kernels.evaluate import evaluate, kernels
 from dovetail.kernels.evaluate import numbers as number_kernels
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.query.types import DOUBLE
-from dovetail.runtime import answer_files, hop_operator, result_sink
+from dovetail.runtime import answer_files, hop_operator, report, result_sink
 from dovetail.runtime.groups import fold_rows, folder, limited_answers
 from dovetail.runtime.local import run_local
 from dovetail.runtime.probe import probe_operator
 from dovetail.runtime.source import build_index, key_codes
 from dovetail.testing.local_session import LocalSession
-from tests.support.neighbours import NEAR, Answers, is_stopped, run
+from tests.support.neighbours import BATCHES, NEAR, NEIGHBOURS, SCHEMA, Answers, is_stopped, run
 
 CULPRIT = f"SELECT a.d, sqrt(b.d) AS r FROM a JOIN b ON a.d = b.d AND {NEAR} WHERE a.v > -9 AND a.d + b.d > -1"
 GROUPS = f"SELECT a.d, MAX(b.d) AS r FROM a JOIN b ON a.d = b.d AND {NEAR} GROUP BY a.d"
 RESIDUAL_GROUPS = GROUPS.replace(" GROUP BY", " AND a.v < b.v + 99 GROUP BY")
 """Alone in joining and grouping by doubles, which tells a fault whom to strike."""
+SHARING = f"{NEIGHBOURS['pairs']} WHERE a.v > 0"
 WHAT: list[Exception] = [
     MemoryError(),
     pa.ArrowMemoryError("malloc of size 8589934592 failed"),
@@ -75,6 +76,12 @@ PLACES: dict[str, tuple[str, Any, str, Callable[..., bool]]] = {
         probe_operator.ProbeOperator,
         "_without_residuals",
         lambda _, leg, *__: _is_of_culprit(leg.query),
+    ),
+    "counting at a shared step": (
+        SHARING,
+        report.TaskReport,
+        "count",
+        lambda _, query, *__: _is_of_culprit(query),
     ),
     "waiting": (
         CULPRIT,
@@ -138,6 +145,27 @@ def test_the_culprit_of_a_batch_that_just_fails_is_found(
     assert is_stopped(culprit)
     assert culprit is not None
     assert culprit.failed_batch == at
+
+
+def test_tries_of_a_batch_leave_nothing_in_what_planning_remembers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = _breaking(run_local.run_source, KeyError(), lambda task, *_: _runs_culprit(task.plan))
+    monkeypatch.setattr(run_local, "run_source", broken)
+    with LocalSession(tmp_path) as session:
+        for name in ("a", "b", "c"):
+            session.create_stream(name, SCHEMA, "ts")
+        for name, sql in NEIGHBOURS.items():
+            session.create_query(sql, name)
+        session.push(BATCHES[0])
+        planner = session.engine.plans._planner
+        before = planner.memory
+        session.create_query(CULPRIT, "culprit")
+        session.push(BATCHES[1])
+        assert planner.running is not None
+        assert not _runs_culprit(planner.running.plan)
+        assert planner.memory.drawn is before.drawn
+        assert planner.memory.joint == before.joint
 
 
 def test_the_culprit_of_a_plan_that_cannot_be_made_is_found(

@@ -11,12 +11,14 @@ from dovetail.plan.store_plan import IndexPlan
 from dovetail.query.expression import Column
 from dovetail.query.types import BIGINT
 from dovetail.runtime.report import (
+    BadCount,
     GroupCount,
     KeyCount,
     KeyGroups,
     MatchSample,
     MergedBuckets,
     QuerySets,
+    RetriedFile,
     SelectionCount,
     ShippedCount,
     Shuffled,
@@ -24,9 +26,11 @@ from dovetail.runtime.report import (
     StreamCount,
     TaskReport,
     UnitWork,
+    UnreadFile,
     count_keys,
 )
 from dovetail.runtime.report_fields import rules_of
+from dovetail.store.bad_rows import BadFile
 from dovetail.store.bucket_file import BucketMeta
 from dovetail.store.manifest import ResultFile
 
@@ -38,6 +42,10 @@ def full_report() -> TaskReport:
     keys = count_keys("a", IndexPlan((Column("row", "k", BIGINT),)), np.array([1, 1, 1 << 63], np.uint64), 2)
     report = TaskReport(
         streams=[StreamCount("a", 3, 1, None)],
+        bad_rows=[BadCount("a", "too far ahead", 2, "ts is 2999-01-01")],
+        bad_files=[BadFile("a", "p", 3, 2, 900, unread="file:/x")],
+        retried=[RetriedFile("p", ["k"])],
+        unread=[UnreadFile("a", "file:/x")],
         steps=[StepCount("a#1", 1, 2, 3, copies=4)],
         work=[UnitWork(1, 2, 3, 4, 0.5)],
         selections=[SelectionCount("a", "v > 1", 9, 4)],

@@ -150,3 +150,17 @@ def test_before_the_first_commit_only_torn_files_go(tmp_path: Path) -> None:
     (tmp_path / "spark" / "sources" / "0" / "0").write_text("v1")
     mend_spark_dir(chain)
     assert not (tmp_path / "spark" / "offsets" / "0").exists()
+
+
+def test_offsets_that_were_written_anew_before_a_start_are_noted_with_the_next_batch(tmp_path: Path) -> None:
+    chain = Chain(tmp_path, syncs=False)
+    folder = tmp_path / "spark"
+    plan(folder, 0)
+    commit(chain, 0, read_source_log(tmp_path, 0, chain.source_log_before(0)))
+    more = (folder / "offsets" / "0").read_text() + '\nback:{"logOffset":4}'
+    write(folder / "offsets" / "0", more)
+    plan(folder, 1)
+    commit(chain, 1, read_source_log(tmp_path, 1, chain.source_log_before(1)))
+    shutil.rmtree(folder)
+    mend_spark_dir(chain)
+    assert (folder / "offsets" / "0").read_text() == more

@@ -40,19 +40,21 @@ from dovetail.engine.progress.print_progress import print_progress
 from dovetail.frontend.parse.statement import CreateStream
 from dovetail.query.durations import DurationError, parse_duration
 from dovetail.query.hide_secrets import check_no_secrets
+from dovetail.query.row_rules import ONE_DAY, QUARANTINE, row_rules
 from dovetail.query.stream import Stream
 from dovetail.query.stream_spec import StreamSpec, stream_spec
 from dovetail.runtime.result_batch import ResultBatch
 from dovetail.runtime.spark.executors import Executors
 from dovetail.runtime.spark.interrupts import keep_interrupts_from_batches
-from dovetail.runtime.spark.open_stream import check_source
 from dovetail.runtime.spark.pipeline import SparkPipeline
-from dovetail.runtime.spark.source_history import SourceHistory
+from dovetail.runtime.spark.sources.open_stream import check_source
+from dovetail.runtime.spark.sources.source_history import SourceHistory
 from dovetail.runtime.spark.stop_first import stop_before
 from dovetail.runtime.spark.streaming_run import aside
 from dovetail.runtime.spark.types import stream_columns
 from dovetail.runtime.spark.worker_python import use_own_interpreter
 from dovetail.runtime.spark.write_sink import write_sink
+from dovetail.store.bad_rows import BadRow
 from dovetail.store.vacuum import VacuumReport, vacuum
 
 BATCH_PATIENCE_S, SINK_PATIENCE_S = 60.0, 10.0
@@ -102,7 +104,10 @@ class Session:
         timezone = str(spark.conf.get("spark.sql.session.timeZone"))
         self._engine = Engine(local_path(checkpoint_dir), user_options(options, timezone, tuning))
         self._deliveries = Deliveries(self._engine, partial(_write_sink, spark))
-        self._pipeline = SparkPipeline(spark, self._engine.chain, self._engine.batches.run)
+        self._pipeline = SparkPipeline(
+            spark, self._engine.chain, self._engine.batches.run, self._engine.queries.read_columns
+        )
+        self._engine.streams.failing = lambda: self._pipeline.failing_sources
         for name, spec in self._engine.streams.declared().items():
             self._pipeline.add_stream(name, spec)
         self._declaring = threading.Lock()
@@ -128,12 +133,21 @@ class Session:
         self._recent_figures = (*self._recent_figures, news.figures)[-RECENT_BATCHES:]
 
     def create_stream(
-        self, name: str, df: DataFrame, event_time: str | None = None, lateness: str = "0 seconds"
+        self,
+        name: str,
+        df: DataFrame,
+        event_time: str | None = None,
+        lateness: str = "0 seconds",
+        *,
+        on_bad_row: str = QUARANTINE,
+        max_event_time_ahead: str = ONE_DAY,
     ) -> None:
         """Register a streaming DataFrame under a name that queries use, before the session starts.
 
         `event_time` is the column of time conditions and windows. Rows more than `lateness` behind the newest are late:
-        they are counted, and not joined.
+        they are counted, and not joined. Rows further past the batch's own time than `max_event_time_ahead` («off»: as
+        far as they like), and rows beyond year 9999, are bad: `on_bad_row` keeps them aside («quarantine», see
+        `bad_rows`), leaves them out («drop») or ends the session («fail»).
         """
         if self._pipeline.was_started:
             raise SessionError(
@@ -148,7 +162,8 @@ class Session:
             lateness_us = parse_duration(lateness)
         except DurationError as error:
             raise StreamError(f"stream {name!r}: lateness: {error}", hint=error.hint) from None
-        self._engine.streams.create(Stream(name, stream_columns(name, df.schema), event_time, lateness_us))
+        rules = row_rules(name, on_bad_row, max_event_time_ahead)
+        self._engine.streams.create(Stream(name, stream_columns(name, df.schema), event_time, lateness_us, rules))
         self._pipeline.add_stream(name, df)
 
     def declare_stream(self, spec: StreamSpec, *, request: str = "", may_change: bool = False) -> None:
@@ -157,9 +172,9 @@ class Session:
             columns = (("id", BIGINT), ("ts", TIMESTAMP))  # from dovetail.query.types
             session.declare_stream(StreamSpec("orders", columns, "parquet", {"path": "/data/orders"}, "ts"))
 
-        The same declaration again is no change. With `may_change` another one of a known name changes its lateness, its
-        options, or adds columns. While running, this call waits until the batch under way has ended; all streams of the
-        session must have been declared then.
+        The same declaration again is no change; one with other rules for bad rows changes these. With `may_change`
+        another one of a known name changes its lateness, its options, or adds columns. While running, this call waits
+        until the batch under way has ended; all streams of the session must have been declared then.
         """
         with self._declaring:
             known = self._engine.streams.declared().get(spec.name)
@@ -170,22 +185,32 @@ class Session:
             elif not self._engine.streams.is_declared(spec, request=request):
                 check_no_secrets(f"stream {spec.name!r}", spec.options)
                 check_source(self._spark, spec)
-                self._pipeline.declare_stream(spec, lambda: self._declare(spec, request))
+                self._pipeline.declare_stream(spec, lambda: self._engine.streams.declare(spec, request=request))
 
-    def _declare(self, spec: StreamSpec, request: str) -> Mapping[str, set[str]]:
-        self._engine.streams.declare(spec, request=request)
-        return self._engine.queries.read_columns()
-
-    def _redeclare(self, spec: StreamSpec) -> Mapping[str, set[str]]:
+    def _redeclare(self, spec: StreamSpec) -> None:
         anew = self._engine.streams.redeclare(spec)
         if anew:
             _log.info("stream %s has changed, so these queries begin anew: %s", spec.name, ", ".join(anew))
-        return self._engine.queries.read_columns()
+
+    def bad_rows(self, stream: str) -> list[BadRow]:
+        """The rows of a stream that are kept aside because it cannot use them, the oldest first: why, and from where.
+
+        for row in session.bad_rows("orders"):
+            print(row.batch, row.source, row.reason, row.values)
+        """
+        return self._engine.streams.bad_rows(stream)
+
+    def retry_bad_rows(self, stream: str, *, request: str = "") -> int:
+        """Have the bad rows of a stream come again with the next batch, as if they arrived in it; how many these are.
+
+        They are judged anew, by the rules that the stream has then. `request` is an id of your own for this call.
+        """
+        return self._engine.streams.retry_bad_rows(stream, request=request)
 
     @property
     def streams(self) -> list[StreamDescription]:
         """All streams, registered and declared, by name."""
-        return [stream.description for _, stream in sorted(self._engine.streams.by_name.items())]
+        return self._engine.streams.descriptions()
 
     def create_query(
         self, sql: str, name: str | None = None, *, replace: bool = False, request: str = "", **options: Any
@@ -330,7 +355,11 @@ class Session:
 
         Shaped as PySpark's progress: `batchId`, `numInputRows`, `durationMs` and so on.
         """
-        return self._engine.batches.progress
+        progress, failing = self._engine.batches.progress, self._pipeline.failing_sources
+        for stream in [] if progress is None else progress["streams"]:
+            failure = failing.get(stream["name"])
+            stream["failing"] = None if failure is None else failure.to_json()
+        return progress
 
     @property
     def recent_progress(self) -> list[dict[str, Any]]:

@@ -112,6 +112,10 @@ class StreamError(DovetailError):
     """A stream that cannot be registered or used."""
 
 
+class BadRowError(StreamError):
+    """Rows that a stream cannot use, where it shall not go on without them."""
+
+
 class SessionError(DovetailError):
     """A session used in the wrong order or on the wrong checkpoint."""
 

@@ -76,7 +76,7 @@ class Engine:
             state = EngineState() if stored is None else EngineState.from_stored(stored)
             self.head = Head(state, options.planning.statistics)
             self._plane = ControlPlane(root, options, compile_text, state.change_sequence)
-            self.streams = Streams(self.head, self._plane)
+            self.streams = Streams(root, self.head, self._plane)
             self.answers = Answers(root, self.head)
             if options.elasticity.elastic:
                 planner.elastic = ElasticUnits(options, self.head.state.buckets)

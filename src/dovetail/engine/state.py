@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from dovetail.engine.bad_rows import BadRowTotals
 from dovetail.engine.control.coverage import StoreHistory
 from dovetail.engine.control.registry import QueryRecord, Registry
 from dovetail.engine.planning.fill import Fill
 from dovetail.query.stream import Stream
 from dovetail.query.stream_spec import StreamSpec
 from dovetail.stats.observed import ObservedStats
+from dovetail.store.bad_rows import BadFile
 from dovetail.store.bucket_file import BucketMeta
 from dovetail.store.manifest import State
 
@@ -27,7 +29,8 @@ class EngineState:
     closed and answered. `decided_us_by_stream` are the watermarks by which the last batch's tasks decided rows of outer
     and anti joins: what the driver learns after them counts in the next batch. `declared` are the streams that Dovetail
     opens itself; `first_batch_by_stream` says of streams that came later since when they are there. `observed` is not
-    part of what a batch is a function of: it decides no answer, only which plans come to mind later.
+    part of what a batch is a function of: it decides no answer, only which plans come to mind later. `bad_files` keep
+    aside the rows that their streams cannot use.
     """
 
     batch: int = NO_BATCH
@@ -44,6 +47,8 @@ class EngineState:
     fills: Mapping[str, Fill] = field(default_factory=dict)
     decided_us_by_stream: Mapping[str, int] = field(default_factory=dict)
     closed_us_by_group: Mapping[str, int] = field(default_factory=dict)
+    bad_files: tuple[BadFile, ...] = ()
+    bad_row_totals: Mapping[str, BadRowTotals] = field(default_factory=dict)
     observed: ObservedStats = field(default_factory=ObservedStats, compare=False)
 
     def watermark_us_by_stream(self, streams: Mapping[str, Stream]) -> dict[str, int]:
@@ -68,9 +73,10 @@ class EngineState:
             "fills": {store: fill.to_json() for store, fill in self.fills.items()},
             "decided_us_by_stream": dict(self.decided_us_by_stream),
             "closed_us_by_group": dict(self.closed_us_by_group),
+            "bad_row_totals": {name: totals.to_json() for name, totals in self.bad_row_totals.items()},
             "observed": self.observed.to_json(),
         }
-        return State(self.batch, self.buckets, engine)
+        return State(self.batch, self.buckets, engine, self.bad_files)
 
     @staticmethod
     def from_stored(stored: State) -> EngineState:
@@ -90,6 +96,8 @@ class EngineState:
             fills={store: Fill.from_json(record) for store, record in engine["fills"].items()},
             decided_us_by_stream=engine["decided_us_by_stream"],
             closed_us_by_group=engine["closed_us_by_group"],
+            bad_files=stored.bad_files,
+            bad_row_totals={n: BadRowTotals.from_json(t) for n, t in engine.get("bad_row_totals", {}).items()},
             observed=ObservedStats.from_json(engine["observed"]),
         )
 

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dovetail.core.errors import StreamError
 from dovetail.core.stream_description import Column, StreamDescription
-from dovetail.query.types import SqlType
+from dovetail.query.row_rules import RowRules
+from dovetail.query.types import TIMESTAMP_NTZ, SqlType
 
 _US_PER_S = 1_000_000
 
 
 @dataclass(frozen=True)
 class Stream:
-    """The declaration of one stream. Without `event_time` it has no watermark and never expires."""
+    """The declaration of one stream. Without `event_time` it has no watermark and never expires.
+
+    `rules` say which rows it cannot use, and what becomes of them.
+    """
 
     name: str
     columns: tuple[tuple[str, SqlType], ...]
     event_time: str | None = None
     lateness_us: int = 0
+    rules: RowRules = field(default_factory=RowRules)
 
     def __post_init__(self) -> None:
         names = [name for name, _ in self.columns]
@@ -47,7 +52,13 @@ class Stream:
         """As users see it."""
         columns = tuple(Column(name, str(sql_type)) for name, sql_type in self.columns)
         lateness = f"{self.lateness_us / _US_PER_S:g} seconds"
-        return StreamDescription(self.name, columns, self.event_time, lateness)
+        rules = self.rules
+        return StreamDescription(self.name, columns, self.event_time, lateness, rules.on_bad_row, rules.max_ahead)
+
+    @property
+    def has_time_zone(self) -> bool:
+        """Whether event times are moments, and not readings of some clock."""
+        return self.event_time is not None and self.type_of(self.event_time) != TIMESTAMP_NTZ
 
     def type_of(self, column: str) -> SqlType | None:
         return dict(self.columns).get(column)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +12,7 @@ from dovetail.core.errors import StreamError
 from dovetail.query.durations import DurationError, parse_duration
 from dovetail.query.formats import FILE_FORMATS, KAFKA, RATE
 from dovetail.query.hide_secrets import hide_secrets
+from dovetail.query.row_rules import OFF, ONE_DAY, QUARANTINE, row_rules
 from dovetail.query.stream import Stream
 from dovetail.query.types import BIGINT, COLUMN_TYPES, INT, STRING, TIMESTAMP, SqlType, parse_column_type
 
@@ -27,7 +28,7 @@ KAFKA_META_COLUMNS: Columns = (
 )
 """Columns of a Kafka stream that come from the record around the value."""
 NO_LATENESS = "0 seconds"
-OWN_KEYS = ("format", "event_time", "lateness")
+OWN_KEYS = ("format", "event_time", "lateness", "on_bad_row", "max_event_time_ahead")
 VALUE_FORMAT = "value_format"
 
 # Spark names sources in its checkpoint by the same word, and takes no other letters.
@@ -41,7 +42,9 @@ class StreamSpec:
     """A Spark source by the name of its format, with the options that Spark's reader takes, and the columns to read.
 
     `columns` are pairs of a name and a type of `dovetail.query.types`. `event_time` is the column of time conditions
-    and windows, `lateness` a duration as SQL writes it, such as «2 seconds».
+    and windows, `lateness` a duration as SQL writes it, such as «2 seconds». `on_bad_row` is what becomes of rows that
+    cannot be used («quarantine», «drop» or «fail»); rows further ahead of their batch than `max_event_time_ahead` are
+    such, too («off»: none are).
     """
 
     name: str
@@ -50,6 +53,8 @@ class StreamSpec:
     options: Mapping[str, str] = field(default_factory=dict)
     event_time: str | None = None
     lateness: str = NO_LATENESS
+    on_bad_row: str = QUARANTINE
+    max_event_time_ahead: str = ONE_DAY
 
     def __post_init__(self) -> None:
         if not _NAME.match(str(self.name)):
@@ -81,7 +86,12 @@ class StreamSpec:
             lateness_us = parse_duration(self.lateness)
         except DurationError as error:
             raise self._error(f"lateness: {error}", error.hint) from None
-        return Stream(self.name, self.columns, self.event_time, lateness_us)
+        rules = row_rules(self.name, self.on_bad_row, self.max_event_time_ahead)
+        return Stream(self.name, self.columns, self.event_time, lateness_us, rules)
+
+    def with_rules_of(self, other: StreamSpec) -> StreamSpec:
+        """The same stream with the other's rules for bad rows: these may change at any time."""
+        return replace(self, on_bad_row=other.on_bad_row, max_event_time_ahead=other.max_event_time_ahead)
 
     def option(self, key: str) -> str | None:
         """Spark takes the keys of its options in any case."""
@@ -172,7 +182,14 @@ def stream_spec(name: str, columns: Columns, given: Mapping[str, Any]) -> Stream
         options=others,
         event_time=None if event_time is None else _text(event_time),
         lateness=_text(ours.get("lateness", NO_LATENESS)),
+        on_bad_row=_text(ours.get("on_bad_row", QUARANTINE)),
+        max_event_time_ahead=_ahead(ours.get("max_event_time_ahead", ONE_DAY)),
     )
+
+
+def _ahead(value: Any) -> str:
+    """YAML takes a bare `off` for a boolean."""
+    return OFF if value is False else _text(value)
 
 
 def _text(value: Any) -> str:

@@ -9,6 +9,7 @@ from dovetail.plan.query_limits import BatchLimits
 from dovetail.plan.sampled_join import SampledJoin
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.query.stream import Stream
+from dovetail.store.bad_rows import BadFile
 from dovetail.store.bucket_file import BucketMeta
 
 BATCH = "#batch"
@@ -30,7 +31,9 @@ class BatchTask:
 
     `is_small` is a guess from the batch before: one task does all of it. A wrong guess costs time, nothing else.
     Rows of the past, of several batches, tell theirs in the column `BATCH`: they are late by `late_before_us_by_batch`
-    (batch, stream, time) and not by the bounds of the task's own batch.
+    (batch, stream, time) and not by the bounds of the task's own batch; and bad by `last_time_us_by_batch`.
+    Rows past `last_time_us` are bad; of those `bad_row_room` says how many may still be kept aside, by stream.
+    `retried` are bad rows that the batch takes again, with the number of the batch in which they do so.
     `sampled_joins` add to the reports and to nothing else. `fill_chunks` say how far the plan's fills go on.
     `decided_before_us` are the watermarks by which the batch before decided rows of outer and anti joins.
     `closed_us` says of aggregations up to which time their windows are closed and answered.
@@ -58,3 +61,7 @@ class BatchTask:
     closed_us: tuple[tuple[str, int], ...] = ()
     samples_key_groups: bool = False
     syncs: bool = False
+    last_time_us: tuple[tuple[str, int], ...] = ()
+    last_time_us_by_batch: tuple[tuple[int, str, int], ...] | None = None
+    bad_row_room: tuple[tuple[str, int], ...] = ()
+    retried: tuple[tuple[BadFile, int], ...] = ()

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dovetail.core.errors import charged
+from dovetail.core.errors import EvaluationError, charged
 from dovetail.kernels.match.summarize_codes import count_by_group, heavy_codes, smallest_codes, smallest_spread_codes
 from dovetail.kernels.select.select_rows import SelectionWords, spread_rows
 from dovetail.plan.query_limits import BatchLimits, Found
@@ -21,6 +21,7 @@ from dovetail.runtime.report_fields import kept_in_task, listed, rules_of, summe
 from dovetail.stats.key_sketch import SKETCH_CODES
 from dovetail.stats.key_stats import MAX_HISTOGRAM_GROUPS
 from dovetail.stats.selection_sample import SAMPLED_ROWS_A_BATCH
+from dovetail.store.bad_rows import BadFile
 from dovetail.store.bucket_file import BucketMeta
 from dovetail.store.manifest import ResultFile
 
@@ -34,6 +35,7 @@ class StreamCount:
     rows: int
     late_rows: int
     max_time_us: int | None
+    bad_rows: int = 0
 
 
 def newest_times(counts: Iterable[StreamCount]) -> dict[str, int]:
@@ -43,6 +45,32 @@ def newest_times(counts: Iterable[StreamCount]) -> dict[str, int]:
         if count.max_time_us is not None:
             times[count.stream] = max(count.max_time_us, times.get(count.stream, count.max_time_us))
     return times
+
+
+@dataclass
+class BadCount:
+    """`rows` that their stream cannot use, of one kind; `example` is the reason of one of them, for people."""
+
+    stream: str
+    kind: str
+    rows: int
+    example: str
+
+
+@dataclass
+class RetriedFile:
+    """Bad rows that were asked for again: taken, unless columns are `missing_columns` that some query needs now."""
+
+    path: str
+    missing_columns: list[str]
+
+
+@dataclass
+class UnreadFile:
+    """A file of a stream's source that belongs to the batch and cannot be read."""
+
+    stream: str
+    path: str
 
 
 @dataclass
@@ -218,6 +246,10 @@ class TaskReport:
     """
 
     streams: list[StreamCount] = listed(StreamCount)
+    bad_rows: list[BadCount] = listed(BadCount)
+    bad_files: list[BadFile] = listed(BadFile)
+    retried: list[RetriedFile] = listed(RetriedFile)
+    unread: list[UnreadFile] = listed(UnreadFile)
     selections: list[SelectionCount] = listed(SelectionCount)
     query_sets: list[QuerySets] = listed(QuerySets)
     keys: list[KeyCount] = listed(KeyCount)
@@ -254,10 +286,16 @@ class TaskReport:
 
     @contextmanager
     def charging(self, queries: set[str]) -> Iterator[None]:
-        """Whatever goes wrong inside is these queries' failure: what is done there is done for nobody else."""
+        """Whatever goes wrong inside is these queries' failure: what is done there is done for nobody else.
+
+        An expression that several share fails for all of them. What else goes wrong where they share the work is the
+        fault of one: the batch fails, and the driver finds out which.
+        """
         try:
             yield
-        except Exception as error:  # noqa: BLE001 - text and rows of users meet inside: nobody knows all they can do
+        except Exception as error:
+            if len(queries) > 1 and not isinstance(error, EvaluationError):
+                raise
             self.fail(queries, error)
 
     def count(self, query: str, found: Found, limits: BatchLimits) -> bool:

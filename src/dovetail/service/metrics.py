@@ -43,6 +43,7 @@ class Metrics:
         )
         self._input_rows = self._counter("input_rows", "Rows read.", "stream")
         self._late_rows = self._counter("late_rows", "Rows that came too late to be joined.", "stream")
+        self._bad_rows = self._counter("bad_rows", "Rows that their stream cannot use.", "stream")
         self._output_rows = self._counter("output_rows", "Answers of all queries.")
         self._registry.register(_SessionCollector(engine))
 
@@ -61,6 +62,7 @@ class Metrics:
         for stream in figures.streams:
             self._input_rows.labels(stream.name).inc(stream.input_rows)
             self._late_rows.labels(stream.name).inc(stream.late_rows)
+            self._bad_rows.labels(stream.name).inc(stream.bad_rows)
         self._output_rows.inc(sum(query.output_rows for query in figures.queries))
 
     def text(self) -> bytes:
@@ -84,6 +86,12 @@ class _SessionCollector(Collector):
             if state is not QueryState.DROPPED:
                 queries.add_metric((state.value,), states[state])
         yield queries
+        failing = GaugeMetricFamily(
+            "dovetail_failing_streams", "Streams whose source cannot be read.", labels=("stream",)
+        )
+        for name in sorted(self._engine.streams.failing()):
+            failing.add_metric((name,), 1)
+        yield failing
         yield GaugeMetricFamily("dovetail_committed_batch", "The last batch.", value=self._engine.head.batch)
         figures = self._engine.head.figures
         if figures is not None:

@@ -57,6 +57,8 @@ class NewStream(_Asked):
     options: Options = {}
     event_time: Name | None = None
     lateness: Name = "0 seconds"
+    on_bad_row: Name = "quarantine"
+    max_event_time_ahead: Name = "1 day"
 
 
 class ColumnView(BaseModel):
@@ -134,6 +136,35 @@ class StreamView(BaseModel):
     columns: list[ColumnView]
     event_time: str | None
     lateness: str
+    on_bad_row: str
+    max_event_time_ahead: str
+    failing: str | None
+
+
+class BadRowView(BaseModel):
+    reason: str
+    batch: int
+    source: str | None
+    position: int
+    values: dict[str, Any]
+    record: str | None
+
+
+class BadRowPage(BaseModel):
+    """`total` were found since the first batch, `kept` are aside, `overflowed` were more than are kept; `rows` are the
+    first of those that are kept.
+    """
+
+    stream: str
+    total: int
+    kept: int
+    overflowed: int
+    rows: list[BadRowView]
+
+
+class RetriedView(BaseModel):
+    stream: str
+    rows: int
 
 
 class StreamList(BaseModel):

@@ -8,6 +8,8 @@ from dataclasses import asdict
 from typing import Any
 
 from dovetail.core.errors import DovetailError
+from dovetail.core.stream_description import StreamDescription
+from dovetail.engine.bad_rows import BadRowTotals
 from dovetail.engine.control.query_options import QueryOptions
 from dovetail.engine.control.registry import QueryRecord
 from dovetail.engine.delivery.delivery import Delivery
@@ -18,10 +20,11 @@ from dovetail.query.answer_columns import answer_columns
 from dovetail.query.growing_groups import growing_groups
 from dovetail.query.join_query import JoinQuery, OutputColumn
 from dovetail.query.output_names import unique_names
-from dovetail.query.stream import Stream
 from dovetail.service.access.owners import Owners
 from dovetail.service.config.desired import FileChange
 from dovetail.service.schemas import (
+    BadRowPage,
+    BadRowView,
     ColumnView,
     QueryStateView,
     QueryView,
@@ -83,8 +86,28 @@ def validation_view(engine: Engine, sql: str) -> ValidationView:
     )
 
 
-def stream_view(stream: Stream) -> StreamView:
-    return StreamView.model_validate(asdict(stream.description))
+def stream_view(stream: StreamDescription) -> StreamView:
+    return StreamView.model_validate(asdict(stream))
+
+
+def bad_row_page(engine: Engine, stream: str, limit: int) -> BadRowPage:
+    totals = engine.head.state.bad_row_totals.get(stream, BadRowTotals())
+    rows = engine.streams.bad_rows(stream)
+    return BadRowPage(
+        stream=stream,
+        total=totals.rows,
+        kept=len(rows),
+        overflowed=totals.overflowed_rows,
+        rows=[BadRowView(**{**vars(row), "values": _texts(row.values)}) for row in rows[:limit]],
+    )
+
+
+def _texts(values: Mapping[str, Any]) -> dict[str, Any]:
+    """What JSON has stays as it is."""
+    return {
+        name: value if value is None or isinstance(value, bool | int | str) else str(value)
+        for name, value in values.items()
+    }
 
 
 def column_views(columns: Sequence[OutputColumn]) -> list[ColumnView]:

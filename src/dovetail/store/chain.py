@@ -18,6 +18,7 @@ from dovetail.core.errors import DamagedFile, ManifestVersionTaken, StoreError
 from dovetail.core.private_files import private_folder
 from dovetail.core.sealed_file import new_token, put, write_draft
 from dovetail.core.sync import sync, sync_all
+from dovetail.store.bad_rows import check_bad_file
 from dovetail.store.bucket_file import check_bucket
 from dovetail.store.layout import manifest_file
 from dovetail.store.manifest import (
@@ -79,6 +80,10 @@ class Chain:
         for meta in state.buckets:
             check_bucket(self.root, meta)
         check_results(self.root, newest.results)
+        # Older ones decide nothing: whoever asks for their rows is told.
+        for file in state.bad_files:
+            if file.batch == newest.batch:
+                check_bad_file(self.root, file)
         self.newest, self._older, self._digest = newest, older, self._link(newest.batch).digest
         return state
 

@@ -23,12 +23,12 @@ def no_step(_step: str) -> None:
 
 @dataclass(frozen=True)
 class Draft:
-    """`new_buckets` are files that the batch wrote, `dead_paths` those that only older batches need."""
+    """`new_files` are files that the batch wrote, `dead_paths` those that only older batches need."""
 
     state: State
     results: tuple[ResultFile, ...]
     dead_paths: tuple[str, ...]
-    new_buckets: tuple[str, ...] = ()
+    new_files: tuple[str, ...] = ()
     arrival: Arrival = field(default_factory=Arrival)
     source_log: SourceLog = field(default_factory=SourceLog)
 
@@ -57,7 +57,7 @@ class Prepared:
             dead_paths=draft.dead_paths,
             source_log=draft.source_log,
         )
-        superfluous = chain.put(manifest, [*draft.new_buckets, *(result.path for result in draft.results)])
+        superfluous = chain.put(manifest, [*draft.new_files, *(result.path for result in draft.results)])
         on_step("after_manifest")
         return Committed(draft, superfluous)
 

@@ -71,6 +71,10 @@ def result_file(query: str, batch: int, partition: int, attempt: str) -> str:
     return f"results/{slug(query)}/b{batch:010d}-p{partition}-{attempt}.parquet"
 
 
+def bad_rows_file(stream: str, batch: int, attempt: str) -> str:
+    return f"bad_rows/{slug(stream)}/b{batch:010d}-{attempt}.parquet"
+
+
 def result_batch(path: str) -> int:
     """The batch that a result file belongs to.
 

@@ -18,8 +18,9 @@ from typing import Any
 from dovetail.core.errors import DamagedFile
 from dovetail.core.private_files import private_folder, write_private
 from dovetail.core.sealed_file import FileKind, damaged, read_sealed, sealed
+from dovetail.store.bad_rows import BadFile
 from dovetail.store.bucket_file import BucketMeta
-from dovetail.store.layout import manifest_file, state_file
+from dovetail.store.layout import BACKFILLS, manifest_file, state_file
 
 MANIFEST = FileKind("manifest", "which answers its batch has and what the next one begins with")
 STATE = FileKind("state record", "all that the next batch needs: queries, streams, what is stored")
@@ -43,6 +44,7 @@ class State:
     batch: int
     buckets: tuple[BucketMeta, ...]
     engine: dict[str, Any]
+    bad_files: tuple[BadFile, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -50,12 +52,22 @@ class Arrival:
     """How a batch's rows came in: what it takes to have the same rows again, and the same of them late.
 
     By stream the newest event time before the batch, the time below which its rows were late, and how far its source
-    was read, in the source's own words; nothing where it has none.
+    was read, in the source's own words; nothing where it has none. Rows past `last_time_us` were bad;
+    `retried` are the files of bad rows that the batch took again, `unread` those of its source that it did without.
     """
 
     newest_us: Mapping[str, int] = field(default_factory=dict)
     late_before_us: Mapping[str, int] = field(default_factory=dict)
     offsets: Mapping[str, str] = field(default_factory=dict)
+    last_time_us: Mapping[str, int] = field(default_factory=dict)
+    retried: tuple[BadFile, ...] = ()
+    unread: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @staticmethod
+    def from_json(record: Mapping[str, Any]) -> Arrival:
+        retried = tuple(BadFile(**file) for file in record.get("retried", ()))
+        unread = {stream: tuple(paths) for stream, paths in record.get("unread", {}).items()}
+        return Arrival(**{**record, "retried": retried, "unread": unread})
 
 
 @dataclass(frozen=True)
@@ -125,7 +137,7 @@ class Manifest:
     def from_json(record: dict[str, Any]) -> Manifest:
         fields = dict(record)
         fields["results"] = tuple(ResultFile(**result) for result in fields["results"])
-        fields["arrival"] = Arrival(**fields["arrival"])
+        fields["arrival"] = Arrival.from_json(fields["arrival"])
         if fields.get("previous") is not None:
             fields["previous"] = Link(**fields["previous"])
         fields["dead_paths"] = tuple(fields.get("dead_paths", ()))
@@ -154,6 +166,7 @@ def write_state(root: Path, state: State, token: str) -> tuple[str, int]:
         "selections": list(place_by_selection),
         "buckets": buckets,
         "engine": state.engine,
+        "bad_files": [asdict(file) for file in state.bad_files],
     }
     text = json.dumps(record, separators=(",", ":"))
     path = state_file(state.batch, token)
@@ -179,7 +192,8 @@ def read_state(root: Path, manifest: Manifest) -> State:
         BucketMeta.from_json(bucket | {"selections": [texts[place] for place in bucket["selections"]]})
         for bucket in record["buckets"]
     )
-    return State(record["batch"], buckets, record["engine"])
+    bad_files = tuple(BadFile(**file) for file in record.get("bad_files", ()))
+    return State(record["batch"], buckets, record["engine"], bad_files)
 
 
 def manifest_batches(root: Path) -> list[int]:
@@ -228,7 +242,9 @@ def check_names(root: Path, batches: list[int], newest: Manifest) -> None:
 
 def check_new(root: Path) -> None:
     """Raise where there is no manifest, but what only follows from one."""
-    later = [path for path in (root / "state").glob("b*.json") if int(path.name[1:11]) > 0]
+    # A backfill begins with any batch, and its first commit may have been cut short.
+    first_states = [] if root.parent.name == BACKFILLS else (root / "state").glob("b*.json")
+    later = [path for path in first_states if int(path.name[1:11]) > 0]
     traces = [*later, *(root / "spark" / "commits").glob("[0-9]*")]
     if traces:
         raise DamagedFile(

@@ -38,7 +38,10 @@ def read_source_log(root: Path, batch: int, before: SourceLog) -> SourceLog:
     files |= _texts(folder, [f"offsets/{batch}"])
     if f"offsets/{batch}" not in files:
         return SourceLog()
-    checksums = dict(before.checksums) | {path: zlib.crc32(text.encode()) for path, text in files.items()}
+    # Written anew before a start, with sources that had been left out.
+    earlier = _texts(folder, [f"offsets/{batch - 1}"])
+    files |= {path: text for path, text in earlier.items() if before.checksums.get(path) not in (None, _crc(text))}
+    checksums = dict(before.checksums) | {path: _crc(text) for path, text in files.items()}
     checksums.pop(f"offsets/{batch - 2}", None)
     upto = dict(before.upto)
     for source, number, name in _new_entries(folder, before):
@@ -47,7 +50,7 @@ def read_source_log(root: Path, batch: int, before: SourceLog) -> SourceLog:
         files[path] = _newer_lines(text, before.upto.get(source, -1)) if name.endswith(_COMPACT) else text
         if name.endswith(_COMPACT):
             checksums = {known: crc for known, crc in checksums.items() if not _is_before(known, source, number)}
-        checksums[path] = zlib.crc32(text.encode())
+        checksums[path] = _crc(text)
         upto[source] = max(number, upto.get(source, -1))
     return SourceLog(files, checksums, upto)
 
@@ -159,6 +162,10 @@ def _by_number(item: tuple[str, str]) -> tuple[bool, int]:
 def _is_before(path: str, source: str, number: int) -> bool:
     parts = Path(path).parts
     return parts[:2] == ("sources", source) and int(parts[2].removesuffix(_COMPACT)) < number
+
+
+def _crc(text: str) -> int:
+    return zlib.crc32(text.encode())
 
 
 def _checksum(path: Path) -> int | None:

@@ -31,7 +31,7 @@ def vacuum(
 ) -> VacuumReport:
     """Files younger than `retention_s` stay: a running batch may be about to commit them."""
     named = _named_paths(root)
-    folders = ["buckets", "results", "state"]
+    folders = ["buckets", "results", "state", "bad_rows"]
     for history in sorted((root / BACKFILLS).glob("*")):
         place = history.relative_to(root).as_posix()
         named |= {f"{place}/{path}" for path in _named_paths(history)}
@@ -60,10 +60,13 @@ def _named_paths(root: Path) -> set[str]:
     named: set[str] = set()
     for manifest in read_manifests(root):
         named.update(result.path for result in manifest.results)
+        named.update(file.path for file in manifest.arrival.retried)
     newest = [read_manifest(root, batch) for batch in manifest_batches(root)[-2:]]
     for manifest in newest:
         named.add(manifest.state_path)
         # Of the batch before a commit may remove it meanwhile; a version before this one kept only the newest.
         with nullcontext() if manifest is newest[-1] else suppress(DamagedFile):
-            named.update(bucket.path for bucket in read_state(root, manifest).buckets)
+            state = read_state(root, manifest)
+            named.update(bucket.path for bucket in state.buckets)
+            named.update(file.path for file in state.bad_files)
     return named

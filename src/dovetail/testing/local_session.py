@@ -23,12 +23,14 @@ from dovetail.frontend.parse.statement import CreateStream
 from dovetail.kernels.arrow_types import sql_type_of
 from dovetail.optimizer.decisions import Decide
 from dovetail.query.durations import parse_duration
+from dovetail.query.row_rules import ONE_DAY, QUARANTINE, row_rules
 from dovetail.query.stream import Stream
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.local.run_local import run_local
 from dovetail.runtime.message import Message
 from dovetail.runtime.probe.snapshot import forget_buckets
 from dovetail.stats.unit_costs import DEFAULT_UNIT_COSTS
+from dovetail.store.bad_rows import BadRow
 from dovetail.store.read_answers import current_answers
 from dovetail.store.vacuum import VacuumReport, vacuum
 from dovetail.testing.faults import Faults
@@ -100,11 +102,26 @@ class LocalSession:
         self._query_ids: dict[str, str] = {record.name: record.id for record in self.engine.queries.records()}
 
     def create_stream(
-        self, name: str, schema: pa.Schema, event_time: str | None = None, lateness: str = "0 seconds"
+        self,
+        name: str,
+        schema: pa.Schema,
+        event_time: str | None = None,
+        lateness: str = "0 seconds",
+        on_bad_row: str = QUARANTINE,
+        max_event_time_ahead: str = ONE_DAY,
     ) -> None:
         """Add a stream by its Arrow schema; as `Session.create_stream`."""
         columns = tuple((field.name, sql_type_of(field.type)) for field in schema)
-        self.engine.streams.create(Stream(name, columns, event_time, parse_duration(lateness)))
+        rules = row_rules(name, on_bad_row, max_event_time_ahead)
+        self.engine.streams.create(Stream(name, columns, event_time, parse_duration(lateness), rules))
+
+    def bad_rows(self, stream: str) -> list[BadRow]:
+        """As `Session.bad_rows`."""
+        return self.engine.streams.bad_rows(stream)
+
+    def retry_bad_rows(self, stream: str, *, request: str = "") -> int:
+        """As `Session.retry_bad_rows`: with the next push."""
+        return self.engine.streams.retry_bad_rows(stream, request=request)
 
     def create_query(
         self, sql: str, name: str, *, replace: bool = False, request: str = "", **options: Any

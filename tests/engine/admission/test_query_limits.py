@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -149,7 +150,7 @@ def test_planners_do_not_learn_from_steps_that_were_cut_short(bench: Bench) -> N
     ],
 )
 def test_who_may_find_many_results_may_meet_as_many_pairs(chosen: dict[str, int], expected: tuple[int, int]) -> None:
-    options = Limits(max_results_per_batch=100, max_pairs_per_batch=50)
+    options = replace(Limits.none(), max_results_per_batch=100, max_pairs_per_batch=50)
     assert limits_of(QueryOptions(**chosen), options) == QueryLimits(*expected)
 
 
@@ -157,10 +158,10 @@ def test_a_kept_join_may_meet_as_many_pairs_as_its_users_together() -> None:
     records = [QueryRecord("q#1", "q", ""), QueryRecord("p#2", "p", "", options=QueryOptions(max_pairs_per_batch=7))]
     join = Intermediate(("a", "b"), (("0.k", "1.k"),), (), ("ts", "ts"))
     kept = KeptIntermediate(join, 0, tuple(Use(record.id, ("a", "b"), ("c",)) for record in records))
-    limits = batch_limits(records, [kept], Limits(max_pairs_per_batch=50))
+    limits = batch_limits(records, [kept], replace(Limits.none(), max_pairs_per_batch=50))
     for query in (maintained_by(join), filled_by(join.id)):
         assert limits.of(query) == QueryLimits(None, 57)
-    unlimited = batch_limits(records, [kept], Limits(max_pairs_per_batch=None))
+    unlimited = batch_limits(records, [kept], Limits.none())
     assert unlimited.of(maintained_by(join)) == QueryLimits(None, None)
 
 

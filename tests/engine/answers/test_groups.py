@@ -287,14 +287,14 @@ def test_a_window_is_not_answered_again_after_a_restart_with_more_lateness(bench
 
 
 def test_windows_that_an_idle_stream_holds_back_are_answered_by_the_next_batch(bench: Bench) -> None:
-    now = [0.0]
+    now = [2e9]
     session = bench.open(clock=lambda: now[0], idle_timeout="10 seconds")
     session.create_query(PER_WINDOW, "q")
     bench.push(session, a=[(1, 0, 1.0)], b=[(1, 0, 2.0)])
-    now[0] = 20.0
+    now[0] += 20.0
     bench.push(session, a=[(1, 0, 50.0)])
     assert answered(session, "q") == []
-    now[0] = 21.0
+    now[0] += 1.0
     bench.push(session, a=[(1, 0, 51.0)])
     assert [(batch, row["n"]) for batch, row in answered(session, "q")] == [(2, 1)]
 

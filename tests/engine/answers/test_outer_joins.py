@@ -153,7 +153,7 @@ def test_a_query_that_comes_later_answers_what_is_decided_from_then_on(scene: Sc
 
 
 def test_a_silent_stream_lets_rows_be_decided(tmp_path: Path) -> None:
-    now = [0.0]
+    now = [2e9]
     scene = Scene(tmp_path, clock=lambda: now[0], idle_timeout="10 seconds")
     for name, sql in (("q", LEFT), ("inner", LEFT.replace("LEFT ", ""))):
         scene.session.create_query(sql, name)

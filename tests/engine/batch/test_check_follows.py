@@ -49,3 +49,13 @@ def test_a_batch_that_leaves_one_out_is_refused(chain: Chain) -> None:
 def test_nothing_is_asked_of_batches_that_say_nothing_of_their_source(chain: Chain) -> None:
     for batch in (0, 3, 9):
         check_follows(Arrived(), batch, chain)
+
+
+def test_a_committed_batch_may_come_again_with_a_source_that_had_been_left_out(tmp_path: Path) -> None:
+    chain = Chain(tmp_path, syncs=False)
+    text = 'v2\n{"conf":{}}\na:{"logOffset":1}'
+    draft = Draft(State(0, (), {}), (), (), source_log=SourceLog({"offsets/0": text}))
+    draft.prepare(chain, no_step).commit(chain, lambda: 0.0, no_step)
+    check_follows(Arrived({}, SourceLog({"offsets/0": f'{text}\nb:{{"logOffset":4}}'})), 0, chain)
+    with pytest.raises(BatchDiffers, match="offsets/0"):
+        check_follows(Arrived({}, SourceLog({"offsets/0": text.replace(":1}", ":2}")})), 0, chain)

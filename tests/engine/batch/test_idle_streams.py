@@ -23,7 +23,7 @@ Q = "SELECT a.v, b.v FROM a JOIN b ON a.k = b.k WITHIN 5 SECONDS"
 
 @dataclass
 class HandClock:
-    now: float = 1000.0
+    now: float = 2e9
 
     def __call__(self) -> float:
         return self.now

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from dovetail.core.errors import QueryError, SessionError, StreamError
+from dovetail.core.sealed_file import sealed
 from dovetail.query.stream_spec import StreamSpec
 from dovetail.query.types import INT, TIMESTAMP
 from dovetail.testing.faults import Faults, SimulatedCrash
@@ -180,9 +181,9 @@ def test_a_query_that_does_not_compile_any_more_is_stopped_alone(root: Path, row
     bad = session.create_query(Q, "bad")
     session.close()
     for path in (root / "changelog").glob("*.json"):
-        record = json.loads(path.read_text())
+        record = json.loads(path.read_text().partition("\n")[0])
         if record["name"] == "bad":
-            path.write_text(json.dumps({**record, "sql": "SELECT a.v FROM nowhere"}))
+            path.write_text(sealed({**record, "sql": "SELECT a.v FROM nowhere"}))
     again = LocalSession(root)
     again.push({"a": table_of([(1, 1, 0)]), "b": table_of([(1, 2, 0)])})
     assert len(rows_of(again, "good")) == 1

@@ -21,6 +21,7 @@ from dovetail.engine.options.partitioning import EVEN, REFERENCES
 from dovetail.engine.state import NO_BATCH
 from dovetail.plan.shipping import Copies
 from dovetail.query.stream import Stream
+from dovetail.runtime.batch_task import BatchTask
 from dovetail.store.commit import OnStep
 from dovetail.store.layout import backfill_dir
 from dovetail.store.manifest import Arrival, PastBatch, read_manifest, read_manifests
@@ -32,6 +33,7 @@ class HistoryRun:
     def __init__(
         self, session: Engine, missing: MissingResults, history: History, arrivals: Arrivals, on_step: OnStep
     ) -> None:
+        self._session_root = session.root
         self._missing = missing
         self._history = history
         self._arrivals = arrivals
@@ -89,12 +91,29 @@ class HistoryRun:
 
     def _run(self, past: tuple[PastBatch, ...]) -> None:
         last = past[-1].batch
-        bounds = _bounds(past)
-        self._engine.batches.run(
-            last, lambda task: self._history.run(replace(task, late_before_us_by_batch=bounds), past)
-        )
+        self._engine.batches.run(last, lambda task: self._history.run(self._of_the_past(task, past), past))
         self._check_alive()
         self.committed.append((last, read_manifest(self._engine.root, last).results))
+
+    def _of_the_past(self, task: BatchTask, past: tuple[PastBatch, ...]) -> BatchTask:
+        """The task with each row judged as it was then, and with the bad rows that these batches took again."""
+        streams = {stream.name for stream in task.streams}
+        retried = [
+            (replace(file, path=str(self._session_root / file.path)), each.batch)
+            for each in past
+            for file in each.arrival.retried
+            if file.stream in streams
+        ]
+        return replace(
+            task,
+            late_before_us_by_batch=tuple(
+                (each.batch, stream, us) for each in past for stream, us in each.arrival.late_before_us.items()
+            ),
+            last_time_us_by_batch=tuple(
+                (each.batch, stream, us) for each in past for stream, us in each.arrival.last_time_us.items()
+            ),
+            retried=tuple(retried),
+        )
 
     def _check_alive(self) -> None:
         record = self._engine.queries.record(self._query)
@@ -104,10 +123,6 @@ class HistoryRun:
     def _is_wanted(self, batch: int, arrival: Arrival | None = None) -> bool:
         since = self._arrivals.of(self._missing.live.complete_from)
         return self._missing.may_have_members_in(batch, arrival or self._arrivals.of(batch), since)
-
-
-def _bounds(past: tuple[PastBatch, ...]) -> tuple[tuple[int, str, int], ...]:
-    return tuple((each.batch, stream, us) for each in past for stream, us in each.arrival.late_before_us.items())
 
 
 def _modest(options: EngineOptions) -> EngineOptions:

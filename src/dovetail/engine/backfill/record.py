@@ -17,6 +17,7 @@ from dovetail.plan.live_query import LiveQuery
 from dovetail.plan.needs import retention_of
 from dovetail.query.expression import Call, Column, Expression, Literal
 from dovetail.query.join_query import JoinQuery
+from dovetail.query.row_rules import DROP, RowRules
 from dovetail.query.stream import Stream
 from dovetail.query.types import BIGINT, BOOLEAN
 from dovetail.runtime.batch_task import BATCH
@@ -114,7 +115,9 @@ class MissingResults:
 
 
 def with_batch_column(stream: Stream, lateness_us: int) -> Stream:
-    return replace(stream, columns=(*stream.columns, (BATCH, BIGINT)), lateness_us=lateness_us)
+    # What was bad then was counted and kept aside then.
+    rules = RowRules(DROP, None)
+    return replace(stream, columns=(*stream.columns, (BATCH, BIGINT)), lateness_us=lateness_us, rules=rules)
 
 
 def _before(batch: Expression, bound: int) -> Expression:

@@ -54,5 +54,6 @@ def begin_batch(
         (*choose_samples(plan.planned.queries, statistics), *sampled_joins),
         parts.fill_policy.budget_rows(statistics, plan.streams),
         parts.head.figures,
+        began_at,
     )
     return Begun(plan.before, plan.planned, plan.streams, task, arrived, began_at, time.perf_counter() - began_s)

@@ -28,7 +28,8 @@ def check_follows(arrived: Arrived, batch: int, chain: Chain) -> None:
         committed = read_manifest(chain.root, batch).source_log
     except DamagedFile:
         committed = SourceLog()  # whoever reads its answers is told
-    different = [path for path, text in committed.files.items() if arrived.source_log.files.get(path) != text]
+    brought = arrived.source_log.files
+    different = [path for path, text in committed.files.items() if not _is_same(path, text, brought.get(path))]
     if different:
         raise BatchDiffers(
             f"batch {batch} is committed, and Spark brings it again with other rows: {', '.join(sorted(different))}"
@@ -36,3 +37,10 @@ def check_follows(arrived: Arrived, batch: int, chain: Chain) -> None:
             where=str(chain.root / "spark"),
             hint=_HINT,
         )
+
+
+def _is_same(path: str, text: str, brought: str | None) -> bool:
+    """Offsets by name may have more lines now: sources that had been left out go on from where they were."""
+    if brought is not None and path.startswith("offsets/") and text.startswith("v2\n"):
+        return set(text.splitlines()) <= set(brought.splitlines())
+    return brought == text

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from dovetail.engine.admission.query_limits import batch_limits
 from dovetail.engine.batch.choose_merges import choose_merges
+from dovetail.engine.batch.next_bad_rows import room_by_stream
 from dovetail.engine.options import EngineOptions
 from dovetail.engine.planning.fill import choose_chunks
 from dovetail.engine.planning.plans import BatchPlan
 from dovetail.engine.progress.figures import BatchFigures
 from dovetail.plan.sampled_join import SampledJoin
+from dovetail.query.stream import Stream
 from dovetail.runtime.batch_task import BatchTask
 
 JOINS_SAMPLED_A_BATCH = 4
@@ -25,9 +28,10 @@ def make_task(
     sampled_joins: tuple[SampledJoin, ...],
     fill_rows: int,
     last: BatchFigures | None,
+    batch_time_s: float,
 ) -> BatchTask:
     """Of `sampled_joins` each has its turn, `fill_rows` is how many rows fills may go on by; `last` are the figures of
-    the batch before, if it ran here.
+    the batch before, if it ran here. `batch_time_s` is the batch's own time, by the clock.
     """
     before, planned, streams = batch_plan.before, batch_plan.planned, batch_plan.streams
     plan = planned.plan
@@ -50,6 +54,17 @@ def make_task(
         closed_us=tuple(before.closed_us_by_group.items()),
         samples_key_groups=options.places_by_samples,
         syncs=options.syncs,
+        last_time_us=_last_times_us(streams.values(), batch_time_s, options.timezone),
+        bad_row_room=tuple(room_by_stream(before).items()),
+        retried=tuple((file, before.batch) for file in before.bad_files if file.is_retried),
+    )
+
+
+def _last_times_us(streams: Iterable[Stream], batch_time_s: float, timezone: str) -> tuple[tuple[str, int], ...]:
+    return tuple(
+        (each.name, each.rules.last_time_us(batch_time_s, timezone, has_zone=each.has_time_zone))
+        for each in streams
+        if each.event_time is not None
     )
 
 

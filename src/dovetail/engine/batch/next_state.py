@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from dovetail.engine.admission.query_limits import HeldTo, found_by_users, nodes_of, passed_limits
 from dovetail.engine.batch.idle_streams import carry_along
+from dovetail.engine.batch.next_bad_rows import next_bad_rows
 from dovetail.engine.batch.next_groups import closed_windows, kept_groups, with_users
 from dovetail.engine.control.coverage import StoreHistory
 from dovetail.engine.control.registry import Registry, quarantined
@@ -24,7 +25,7 @@ from dovetail.query.stream import Stream
 from dovetail.runtime.report import STATISTICS, TaskReport, newest_times
 from dovetail.store.bucket_file import BucketMeta, by_store
 from dovetail.store.commit import Draft
-from dovetail.store.manifest import ResultFile
+from dovetail.store.manifest import Arrival, ResultFile
 
 
 def next_state(
@@ -58,14 +59,20 @@ def next_state(
     too_large = {} if held_to.stored is None else held_to.stored.passed(replace(state, buckets=kept))
     registry = _with_results(registry, {}, too_large, before.batch)
     kept_from = {store: since for store, since in before.kept_from.items() if store not in lost}
+    bad = next_bad_rows(before, streams, report)
+    state = replace(state, bad_files=bad.files, bad_row_totals=bad.totals)
     state = replace(state, registry=registry, buckets=kept, histories=histories, fills=fills, kept_from=kept_from)
     counted = _without_steps(report, nodes_of(plan, set(stopped)) if stopped else set())
     with report.timed(STATISTICS):
         seen = observe_batch(FinishedBatch(before, state, plan, streams, counted, tuple(written)))
         state = replace(state, observed=before.observed.folded(seen))
-    new_buckets = tuple(meta.path for meta in (*written, *(merge.merged for merge in report.merges)))
-    void = (*(meta.path for meta in dead), *_void_paths(report, failed))
-    return state, Draft(state.to_stored(), results, void, new_buckets)
+    new_files = (
+        *(meta.path for meta in (*written, *(merge.merged for merge in report.merges))),
+        *(file.path for file in bad.files if file.batch == before.batch),
+    )
+    dead_paths = (*(meta.path for meta in dead), *_void_paths(report, failed), *bad.dead_paths)
+    arrival = Arrival(retried=bad.retried, unread=bad.unread)
+    return state, Draft(state.to_stored(), results, dead_paths, new_files, arrival)
 
 
 def _moved_in_time(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from dovetail.engine.admission.query_limits import HeldTo
 from dovetail.engine.admission.storage_limit import StorageLimit
 from dovetail.engine.batch.idle_streams import IdleWatch
+from dovetail.engine.batch.next_bad_rows import check_bad_rows
 from dovetail.engine.batch.next_state import next_state
 from dovetail.engine.batch.parts import Parts
 from dovetail.engine.batch.run_tasks import Ran
@@ -16,7 +17,6 @@ from dovetail.engine.observe.finished_batch import FinishedBatch
 from dovetail.optimizer.planned import Planned
 from dovetail.query.stream import Stream
 from dovetail.store.commit import Draft
-from dovetail.store.manifest import Arrival
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ class Settled:
 def settle_batch(ran: Ran, idle_watch: IdleWatch, parts: Parts) -> Settled:
     began_s = time.perf_counter()
     begun, report = ran.begun, ran.report
+    check_bad_rows(begun.streams, report.bad_rows)
     with parts.head.lock:
         before, adopted = parts.plane.adoption.settle(begun.before)
     idle = idle_watch.idle(begun.streams, report.streams, begun.began_at)
@@ -46,7 +47,14 @@ def settle_batch(ran: Ran, idle_watch: IdleWatch, parts: Parts) -> Settled:
         idle,
         HeldTo(begun.task.limits, _storage_limit(begun.planned, begun.streams, parts)),
     )
-    arrival = Arrival(before.max_time_us_by_stream, dict(begun.task.late_before_us), begun.arrived.offsets)
+    task = begun.task
+    arrival = replace(
+        draft.arrival,
+        newest_us=before.max_time_us_by_stream,
+        late_before_us=dict(task.late_before_us),
+        offsets=begun.arrived.offsets,
+        last_time_us=dict(task.last_time_us),
+    )
     draft = replace(draft, results=(*draft.results, *adopted), arrival=arrival, source_log=begun.arrived.source_log)
     done = FinishedBatch(before, state, begun.planned.plan, begun.streams, report, ran.written)
     return Settled(ran, done, draft, idle, time.perf_counter() - began_s)

@@ -11,6 +11,7 @@ from functools import partial
 
 from dovetail.engine.batch.aftermath import Aftermath
 from dovetail.engine.batch.commit_batch import Committed
+from dovetail.engine.batch.next_bad_rows import say_aloud
 from dovetail.engine.batch.parts import Parts
 from dovetail.engine.delivery.commit_news import CommitNews
 from dovetail.engine.explain.describe.placement import describe_placement
@@ -18,6 +19,7 @@ from dovetail.engine.explain.records.partitions import PlacementExplained
 from dovetail.engine.planning.elastic_units import UnitsNow
 from dovetail.engine.progress.figures import BatchFigures
 from dovetail.engine.progress.take_figures import take_figures
+from dovetail.runtime.batch_task import BATCH
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,7 @@ class Told:
 def tell_batch(committed: Committed, aftermath: Aftermath, parts: Parts) -> Told:
     batch = committed.settled.done.after.batch
     bare = BatchFigures(batch, parts.clock(), committed.durations)
+    aftermath.attempt(batch, "telling of its bad rows", lambda: _tell_bad_rows(committed), None)
     figures = aftermath.attempt(batch, "taking its figures", lambda: _take(committed, parts, bare), bare)
     placement = aftermath.attempt(batch, "judging its placement", lambda: _placement(committed, parts, figures), None)
     scale = aftermath.attempt(batch, "judging its units", lambda: _scale(committed, parts), None)
@@ -47,6 +50,13 @@ def tell_batch(committed: Committed, aftermath: Aftermath, parts: Parts) -> Told
         figures = replace(figures, failures=aftermath.failures)
         parts.head.announce(figures)
     return Told(committed, figures)
+
+
+def _tell_bad_rows(committed: Committed) -> None:
+    done = committed.settled.done
+    # What is bad of the past was told when it came.
+    if not any(stream.type_of(BATCH) for stream in done.streams.values()):
+        say_aloud(done.streams, done.report, done.after.batch)
 
 
 def _take(committed: Committed, parts: Parts, bare: BatchFigures) -> BatchFigures:

@@ -39,6 +39,7 @@ class Action(Enum):
     DROP = "drop"
     SET = "set"
     STREAM = "stream"
+    RETRY = "retry"
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Change:
     """`query` is the query's id; `replaces` the id of the one that a new query takes the place of.
 
     `options` are those that the query has from then on, or all of a new stream's declaration; `request` is a client's
-    own id of what it asked for.
+    own id of what it asked for. A `RETRY` is of the stream's bad rows.
     """
 
     sequence: int

@@ -175,6 +175,8 @@ class ControlPlane:
         if self._changelog.requested(_declaration(spec, request)) is not None:
             return True
         known = self.declared(state).get(spec.name)
+        if known is not None and known != spec and known.with_rules_of(spec) == spec:
+            return False  # other rules for bad rows are no other stream
         if known is not None and known != spec:
             raise StreamError(
                 f"stream {spec.name!r} is declared already, and not the same",
@@ -216,6 +218,11 @@ class ControlPlane:
         accepted = self._changelog.append(change)
         self._compiled[accepted.query] = compiled
         return QueryRecord.accepted(accepted)
+
+    def retry_bad_rows(self, stream: str, *, request: str) -> None:
+        change = Change(0, Action.RETRY, "", stream, request=request)
+        if self._changelog.requested(change) is None:
+            self._changelog.append(change)
 
     def _check_backfill(self, state: EngineState, name: str, query: JoinQuery) -> None:
         if query.aggregation is not None:
@@ -284,12 +291,16 @@ class ControlPlane:
         changes = self._changelog.after(state.change_sequence)
         by_id: dict[str, QueryRecord] = {}
         for change in changes:
-            if change.action is not Action.STREAM:
+            if change.action not in (Action.STREAM, Action.RETRY):
                 by_id |= {record.id: record for record in self._changed(state, by_id, change, batch)}
         sequence = changes[-1].sequence if changes else state.change_sequence
         registry = self._without_broken(state.registry.updated(by_id.values()) if by_id else state.registry, batch)
         declared = {**state.declared, **declared_by(changes)}
-        return replace(state, batch=batch, change_sequence=sequence, registry=registry, declared=declared)
+        retried = {change.name for change in changes if change.action is Action.RETRY}
+        files = tuple(replace(f, is_retried=f.is_retried or f.stream in retried) for f in state.bad_files)
+        return replace(
+            state, batch=batch, change_sequence=sequence, registry=registry, declared=declared, bad_files=files
+        )
 
     def previewed(self, state: EngineState, batch: int, sql: str) -> tuple[EngineState, QueryRecord]:
         """As `applied`, and as if a query of this text had been accepted, too."""

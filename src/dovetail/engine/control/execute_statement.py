@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
 from dovetail.core.errors import SqlError, UnknownQuery
+from dovetail.engine.bad_rows import BadRowTotals
 from dovetail.engine.control.changelog import Action
 from dovetail.engine.control.query_options import query_options
 from dovetail.engine.control.registry import QueryRecord, QueryState
@@ -118,12 +119,17 @@ class StatementRunner:
         return StatementResult(StatementKind.SHOW_QUERIES, _counted(len(rows), "query", "queries"), rows=rows)
 
     def _show_streams(self) -> StatementResult:
+        totals, failing = self._engine.head.state.bad_row_totals, self._engine.streams.failing()
         rows = tuple(
             {
                 "name": stream.name,
                 "columns": ", ".join(f"{name} {sql_type}" for name, sql_type in stream.columns),
                 "event_time": stream.event_time,
                 "lateness_s": stream.lateness_us / 1e6,
+                "on_bad_row": stream.rules.on_bad_row,
+                "max_event_time_ahead": stream.rules.max_ahead,
+                "bad_rows": totals.get(stream.name, BadRowTotals()).rows,
+                "failing": failing[stream.name].cause if stream.name in failing else None,
             }
             for _, stream in sorted(self._engine.streams.by_name.items())
         )

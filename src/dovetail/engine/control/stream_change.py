@@ -1,4 +1,7 @@
-"""What of a declared stream may change while its checkpoint stays: lateness, more columns, options of its source."""
+"""What of a declared stream may change while its checkpoint stays.
+
+Lateness, more columns, rules for bad rows, options of its source.
+"""
 
 from __future__ import annotations
 
@@ -35,6 +38,10 @@ def stream_change(known: StreamSpec, spec: StreamSpec) -> StreamChange:
         texts.append("columns are in another order")
     if known.lateness != spec.lateness:
         texts.append(f"lateness {known.lateness} becomes {spec.lateness}")
+    for name in ("on_bad_row", "max_event_time_ahead"):
+        before_it, after_it = getattr(known, name), getattr(spec, name)
+        if before_it != after_it:
+            texts.append(f"{name} {before_it} becomes {after_it}")
     keys = sorted({key for key, _ in set(known.options.items()) ^ set(spec.options.items())})
     if keys:
         texts.append(f"options: {', '.join(keys)}")

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
 
 from dovetail.core.errors import SessionError, StreamError
+from dovetail.core.stream_description import StreamDescription
 from dovetail.engine.control.control_plane import ControlPlane
 from dovetail.engine.control.stream_change import stream_change
 from dovetail.engine.head import Head
 from dovetail.engine.state import stream_text
 from dovetail.query.hide_secrets import check_no_secrets
+from dovetail.query.source_failure import SourceFailure
 from dovetail.query.stream import Stream
 from dovetail.query.stream_spec import StreamSpec
+from dovetail.store.bad_rows import BadRow, read_bad_rows
 
 
 class Streams:
-    """Thread-safe: streams come while a batch runs."""
+    """Thread-safe: streams come while a batch runs. `failing` says which cannot be read now."""
 
-    def __init__(self, head: Head, plane: ControlPlane) -> None:
+    def __init__(self, root: Path, head: Head, plane: ControlPlane) -> None:
+        self._root = root
+        self.failing: Callable[[], Mapping[str, SourceFailure]] = dict
         self._head = head
         self._plane = plane
         plane.streams = {name: spec.stream for name, spec in self.declared().items()}
@@ -89,10 +96,38 @@ class Streams:
         if refused:
             raise StreamError(
                 f"stream {spec.name!r} cannot change in this checkpoint: {'; '.join(refused)}",
-                hint="declare a second stream under another name; lateness, more columns and options may change",
+                hint="declare a second stream under another name; lateness, more columns, rules and options may change",
             )
         if dict(known.options) != dict(spec.options):
             check_no_secrets(f"stream {spec.name!r}", spec.options)
+
+    def descriptions(self) -> list[StreamDescription]:
+        """All as users see them, by name."""
+        failing = self.failing()
+        return [
+            replace(stream.description, failing=failing[name].cause if name in failing else None)
+            for name, stream in sorted(self.by_name.items())
+        ]
+
+    def bad_rows(self, name: str) -> list[BadRow]:
+        """The rows of a stream that are kept aside because it cannot use them, oldest first."""
+        with self._head.lock:
+            self._check_known(name)
+            files = tuple(file for file in self._head.state.bad_files if file.stream == name)
+        return list(read_bad_rows(self._root, files))
+
+    def retry_bad_rows(self, name: str, *, request: str = "") -> int:
+        """Have the rows that are kept aside now come again with the next batch, as if they arrived in it; how many."""
+        with self._head.lock:
+            self._check_known(name)
+            rows = sum(file.rows for file in self._head.state.bad_files if file.stream == name)
+            if rows:
+                self._plane.retry_bad_rows(name, request=request)
+            return rows
+
+    def _check_known(self, name: str) -> None:
+        if name not in self.by_name:
+            raise StreamError(f"no stream {name!r}", hint=f"streams are: {', '.join(sorted(self.by_name)) or 'none'}")
 
     def check_ready(self) -> None:
         """Raise unless every stream of the checkpoint is there again, and none too many."""

@@ -11,7 +11,8 @@ from dovetail.stats.figure import Figure, Kind, Tally
 def stream_tallies(batch: FinishedBatch) -> Iterator[tuple[Figure, Tally]]:
     for name in batch.streams:
         counts = [count for count in batch.report.streams if count.stream == name]
-        rows, late_rows = sum(count.rows for count in counts), sum(count.late_rows for count in counts)
+        rows = sum(count.rows - count.bad_rows for count in counts)
+        late_rows = sum(count.late_rows for count in counts)
         if not rows:
             continue
         yield Figure(Kind.BATCH_ROWS, (name,)), Tally(rows, 1)

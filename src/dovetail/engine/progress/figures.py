@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from dovetail.engine.bad_rows import BadRowTotals
 from dovetail.engine.explain.records.partitions import PlacementExplained
 from dovetail.engine.planning.elastic_units import UnitsNow
 from dovetail.stats.estimate import Estimate
@@ -35,7 +36,7 @@ class Volume:
 @dataclass(frozen=True)
 class StreamFigures:
     """`watermark_us` is None before the first row. `rows_per_s` is by the clock, over the last batches of this process;
-    None with the first one.
+    None with the first one. `bad_rows` are this batch's, `bad` those of all; `kept_bad_rows` of them are kept aside.
     """
 
     name: str
@@ -44,6 +45,9 @@ class StreamFigures:
     watermark_us: int | None
     is_idle: bool
     rows_per_s: float | None = None
+    bad_rows: int = 0
+    bad: BadRowTotals = field(default_factory=BadRowTotals)
+    kept_bad_rows: int = 0
 
 
 @dataclass(frozen=True)

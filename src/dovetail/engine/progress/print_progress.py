@@ -81,6 +81,15 @@ def _stream(stream: StreamFigures) -> dict[str, Any]:
         "lateRows": stream.late_rows,
         "watermark": None if stream.watermark_us is None else _iso(stream.watermark_us),
         "isIdle": stream.is_idle,
+        "badRows": {
+            "rows": stream.bad_rows,
+            "total": stream.bad.rows,
+            "kept": stream.kept_bad_rows,
+            "overflowed": stream.bad.overflowed_rows,
+            "retried": stream.bad.retried_rows,
+            "byKind": dict(stream.bad.rows_by_kind),
+            "last": stream.bad.last_reason,
+        },
     }
 
 

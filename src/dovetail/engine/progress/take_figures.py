@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from dovetail.engine.admission.query_limits import found_by_users
+from dovetail.engine.bad_rows import BadRowTotals
 from dovetail.engine.explain.served_queries import ServedQueries
 from dovetail.engine.observe.finished_batch import FinishedBatch
 from dovetail.engine.progress.figures import (
@@ -26,8 +27,7 @@ from dovetail.engine.progress.figures import (
 from dovetail.engine.state import EngineState
 from dovetail.plan.query_limits import Found
 from dovetail.plan.shared_plan import SharedPlan
-from dovetail.query.stream import Stream
-from dovetail.runtime.report import GroupCount, StepCount, StreamCount, TaskReport, UnitWork
+from dovetail.runtime.report import GroupCount, StepCount, TaskReport, UnitWork
 from dovetail.stats.catalog import MATCH_KINDS, StatsCatalog
 from dovetail.store.bucket_file import BucketMeta, by_store
 from dovetail.store.manifest import ResultFile
@@ -53,7 +53,7 @@ def take_figures(
         durations=durations,
         epoch=plan.epoch,
         seconds_by_part=report.seconds_by_part,
-        streams=_of_streams(done.streams, report.streams, watermarks, idle),
+        streams=_of_streams(done, watermarks, idle),
         queries=_of_queries(state, results, found_by_users(report.found, plan.groups)),
         stores=_of_stores(state, plan, served),
         groups=_of_groups(state, plan, report.groups, served),
@@ -69,16 +69,27 @@ def take_figures(
     )
 
 
-def _of_streams(
-    streams: Mapping[str, Stream], counts: list[StreamCount], watermarks: Mapping[str, int], idle: frozenset[str]
-) -> tuple[StreamFigures, ...]:
-    rows: Counter[str] = Counter()
-    late_rows: Counter[str] = Counter()
-    for count in counts:
+def _of_streams(done: FinishedBatch, watermarks: Mapping[str, int], idle: frozenset[str]) -> tuple[StreamFigures, ...]:
+    rows, late_rows, bad_rows, kept_bad_rows = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
+    for count in done.report.streams:
         rows[count.stream] += count.rows
         late_rows[count.stream] += count.late_rows
+    for bad in done.report.bad_rows:
+        bad_rows[bad.stream] += bad.rows
+    for file in done.after.bad_files:
+        kept_bad_rows[file.stream] += file.rows
     return tuple(
-        StreamFigures(name, rows[name], late_rows[name], watermarks.get(name), name in idle) for name in streams
+        StreamFigures(
+            name,
+            rows[name],
+            late_rows[name],
+            watermarks.get(name),
+            name in idle,
+            bad_rows=bad_rows[name],
+            bad=done.after.bad_row_totals.get(name, BadRowTotals()),
+            kept_bad_rows=kept_bad_rows[name],
+        )
+        for name in done.streams
     )
 
 

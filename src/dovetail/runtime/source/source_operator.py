@@ -1,7 +1,7 @@
 """The source operator: rows of a batch become buckets (A1). One call per source task.
 
-For every store of every stream: drop late rows (counted), expand windows, decide all selections at once (A4),
-drop rows that nobody wants, index the rest, write one file. Each tuple is stored once, here (B1); what later
+For every store of every stream: put bad rows aside, drop late rows (counted), expand windows, decide all selections at
+once (A4), drop rows that nobody wants, index the rest, write one file. Each tuple is stored once, here (B1); what later
 travels between tasks are references to it (A2). Or, where the plan ships rows, send the rest to the partitions
 that keep it.
 """
@@ -23,6 +23,8 @@ from dovetail.query.stream import Stream
 from dovetail.runtime.batch_task import BATCH, BatchTask
 from dovetail.runtime.message import Kind, Message
 from dovetail.runtime.report import STATISTICS, StreamCount, TaskReport, newest_times
+from dovetail.runtime.source.bad_rows import BadRowSieve
+from dovetail.runtime.source.retried_rows import retried_rows
 from dovetail.runtime.source.sample_key_groups import sample_key_groups
 from dovetail.runtime.source.ship_rows import RowShipper
 from dovetail.runtime.source.store_writer import PIECES_PER_SPLIT, StoreWriter
@@ -36,6 +38,8 @@ StreamRows = tuple[str, pa.RecordBatch]
 def run_source(task: BatchTask, split: int, rows: Iterable[StreamRows]) -> Iterator[Message]:
     """However many rows come, only about `piece_bytes` wait in memory: then they become buckets of their own."""
     source = _Source(task, split)
+    for name, batches in retried_rows(task, split, source.report):
+        yield from source.take({name: batches})
     waiting: dict[str, list[pa.RecordBatch]] = {}
     waiting_bytes = 0
     began = time.perf_counter()
@@ -67,6 +71,7 @@ class _Source:
         self._pieces = 0
         self._late_before_us = dict(task.late_before_us)
         self.report = TaskReport()
+        self._sieve = BadRowSieve(task, self.report)
         self._writer = StoreWriter(task, self.report)
         self._selector = RowSelector(task, self.report)
         self._shipper = RowShipper(task, self._selector)
@@ -91,6 +96,7 @@ class _Source:
         self.report.streams.append(count)
         columns = {name: _one_chunk(table.column(name)) for name in table.column_names}
         times = times_of(columns[stream.event_time]) if stream.event_time in columns else None
+        columns, times, count.bad_rows = self._sieve.sift(stream, columns, times)
         if times is not None and len(times):
             count.max_time_us = _max_time(times)
             columns, times = self._drop_late(stream, columns, times, count)

@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructType
 
 from dovetail.runtime.spark.types import quoted
+from dovetail.store.bad_rows import PLACE_COLUMNS
 
 TAG = "stream"
 
@@ -31,6 +32,14 @@ class Packing:
     @property
     def columns_by_stream(self) -> dict[str, set[str]]:
         return {stream: set(self.slot_by_column[stream]) for stream in self.streams}
+
+    @property
+    def value_types(self) -> list[DataType]:
+        """Of all slots but those of `PLACE_COLUMNS` alone, which are NULL for nearly all rows."""
+        used = {
+            slot for slots in self.slot_by_column.values() for name, slot in slots.items() if name not in PLACE_COLUMNS
+        }
+        return [self.type_by_slot[slot] for slot in used]
 
     def tag_of(self, stream: str) -> int:
         return self.streams.index(stream)

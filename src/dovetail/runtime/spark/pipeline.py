@@ -21,23 +21,27 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import BinaryType, DataType, StringType
 
-from dovetail.core.errors import SessionError
+from dovetail.core.errors import DovetailError, SessionError, StreamError
 from dovetail.plan.shared_plan import SharedPlan
-from dovetail.query.expression import columns_of
+from dovetail.plan.wanted_columns import wanted_columns
+from dovetail.query.source_failure import SourceFailure
 from dovetail.query.stream import Stream
 from dovetail.query.stream_spec import StreamSpec
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.message import Message
 from dovetail.runtime.spark.batch_gate import BatchGate, BatchStopped
-from dovetail.runtime.spark.open_stream import named_sources, open_stream
 from dovetail.runtime.spark.pack_columns import Packing, column_types, pack_columns, repacked_columns, union_streams
 from dovetail.runtime.spark.run_spark import run_spark
-from dovetail.runtime.spark.source_offsets import read_offsets
+from dovetail.runtime.spark.sources.failing_sources import FIRST_RETRY_S, SLOWEST_RETRY_S, FailingSources
+from dovetail.runtime.spark.sources.open_stream import check_source, named_sources, open_stream
+from dovetail.runtime.spark.sources.source_offsets import read_offsets, restore_offsets
+from dovetail.runtime.spark.sources.unreadable_files import BatchOfFiles
 from dovetail.runtime.spark.streaming_run import StreamingRun
 from dovetail.runtime.spark.worker_errors import own_error, task_failure
+from dovetail.store.bad_rows import PLACE_COLUMNS
 from dovetail.store.chain import Chain
 from dovetail.store.layout import spark_dir
-from dovetail.store.manifest import Arrived
+from dovetail.store.manifest import Arrival, Arrived
 from dovetail.store.source_log import mend_spark_dir, read_source_log
 
 RunBatch = Callable[[int, Callable[[BatchTask], list[Message]], Arrived], bool]
@@ -47,6 +51,8 @@ ReadColumns = Mapping[str, set[str]]
 """Column names by stream."""
 
 AVAILABLE_NOW = "available_now"
+MOST_RESTARTS = 3
+"""After failures that no source is at fault for, without a batch between them."""
 _log = logging.getLogger("dovetail")
 _FILE_MANAGER_KEY = "spark.sql.streaming.checkpointFileManagerClass"
 _PLAIN_FILE_MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
@@ -71,7 +77,10 @@ class _WorkerPlan:
 class SparkPipeline:
     """Holds the streams' DataFrames and the running streaming query."""
 
-    def __init__(self, spark: SparkSession, chain: Chain, run_batch: RunBatch) -> None:
+    def __init__(
+        self, spark: SparkSession, chain: Chain, run_batch: RunBatch, needed_columns: Callable[[], ReadColumns]
+    ) -> None:
+        """`needed_columns` are those that queries need now, of all streams."""
         self._spark = spark
         self._chain = chain
         self._run_engine_batch = run_batch
@@ -84,15 +93,16 @@ class SparkPipeline:
         self._trigger: str | None = None
         self._read = pack_columns({})
         self._worker_plan: _WorkerPlan | None = None
+        self._needed_columns = needed_columns
+        self._failing = FailingSources(partial(check_source, spark), self._bring_back)
+        self._left_out_offsets: dict[str, str] = {}
+        self._restarts = 0
 
     def add_stream(self, name: str, source: DataFrame | StreamSpec) -> None:
         self._sources[name] = source
 
-    def declare_stream(self, spec: StreamSpec, accept: Callable[[], ReadColumns]) -> None:
-        """Add or change a stream, also while running.
-
-        `accept` makes it known to the engine while no batch runs, and says which columns are read from then on.
-        """
+    def declare_stream(self, spec: StreamSpec, accept: Callable[[], None]) -> None:
+        """Add or change a stream, also while running; `accept` tells the engine while no batch runs."""
         with self._lock:
             if not self.is_active:
                 accept()
@@ -101,9 +111,9 @@ class SparkPipeline:
             self._check_named(spec.name)
             columns = self._read.columns_by_stream
             with self._restarted(f"reading stream {spec.name} as it is declared now", columns):
-                wanted = accept()
+                accept()
                 self._sources[spec.name] = spec
-                columns |= {name: columns.get(name, set()) | own for name, own in wanted.items()}
+                self._failing.forget(spec.name)
 
     def _check_named(self, name: str) -> None:
         unnamed = sorted(name for name, source in self._sources.items() if isinstance(source, DataFrame))
@@ -138,7 +148,8 @@ class SparkPipeline:
         """
         with self._lock:
             known = self._read.columns_by_stream
-            missing = {stream: names - known[stream] for stream, names in columns.items() if names - known[stream]}
+            # A stream that is left out now gets its columns when it is back.
+            missing = {name: new for name in known if (new := columns.get(name, set()) - known[name])}
             if missing and self.is_active and is_wanted():
                 wanted = {stream: names | columns.get(stream, set()) for stream, names in known.items()}
                 with self._restarted(f"reading more columns: {missing}", wanted):
@@ -185,13 +196,17 @@ class SparkPipeline:
             try:
                 run.process_all_available()
             except StreamingQueryException:
+                run.await_settled()
                 if self._is_current(run):
+                    if run.failure is not None:
+                        raise run.failure from None
                     raise
             if self._is_current(run):
                 return
 
     def stop(self, timeout_s: float | None) -> None:
         """Between two batches, if the one under way ends in time; else it is interrupted and runs again some day."""
+        self._failing.end()
         if not self._gate.shut(timeout_s):
             _log.info(
                 "the batch under way is interrupted, %s s after the stop; it runs after the next start", timeout_s
@@ -201,22 +216,105 @@ class SparkPipeline:
                 self._run.stop()
 
     def _start(self, columns: ReadColumns) -> None:
-        is_named = all(isinstance(source, StreamSpec) for source in self._sources.values())
         mend_spark_dir(self._chain)
-        with _plain_file_manager(self._spark), named_sources(self._spark, is_on=is_named):
-            # Sorted by name: sources without a name are known to Spark's checkpoint by their position.
-            frames = self._frames = {
-                name: open_stream(self._spark, source, is_named=is_named) if isinstance(source, StreamSpec) else source
-                for name, source in sorted(self._sources.items())
+        with _plain_file_manager(self._spark), named_sources(self._spark, is_on=self._is_named):
+            frames = self._frames = self._opened()
+            needed = self._needed_columns()
+            types = {
+                name: column_types(frame.schema, {*columns.get(name, ()), *needed.get(name, ()), *PLACE_COLUMNS})
+                for name, frame in frames.items()
             }
-            types = {name: column_types(frame.schema, columns[name]) for name, frame in frames.items()}
             self._read = pack_columns(types)
             self._worker_plan = None
+            self._restore_offsets(frames)
             made = StreamingRun(self._gate)
             writer = union_streams(frames, self._read).writeStream.foreachBatch(partial(self._run_batch, made))
             writer = writer.option("checkpointLocation", str(spark_dir(self._chain.root)))
-            made.begin(_with_trigger(writer, self._trigger).queryName("dovetail").start)
+            start = _with_trigger(writer, self._trigger).queryName("dovetail").start
+            made.begin(start, partial(self._recover, made))
             self._run = made
+        self._failing.watch()
+
+    def _opened(self) -> dict[str, DataFrame]:
+        """Sorted by name: sources without a name are known to Spark's checkpoint by their position."""
+        frames: dict[str, DataFrame] = {}
+        refused: StreamError | None = None
+        for name, source in sorted(self._sources.items()):
+            if isinstance(source, DataFrame):
+                frames[name] = source
+            elif name not in self._failing.failures:
+                try:
+                    frames[name] = open_stream(self._spark, source, is_named=self._is_named, has_source=True)
+                except StreamError as error:
+                    if not self._may_leave_out:
+                        raise
+                    refused = error
+                    self._failing.note(source, error)
+        if not frames:
+            raise refused or StreamError("no stream can be read", hint="see that the sources are there")
+        return frames
+
+    def _restore_offsets(self, frames: Mapping[str, DataFrame]) -> None:
+        newest = self._chain.newest
+        arrival = Arrival() if newest is None else newest.arrival
+        self._left_out_offsets = {name: at for name, at in arrival.offsets.items() if name not in frames}
+        if self._is_named:
+            committed_batch = -1 if newest is None else newest.batch
+            restore_offsets(self._chain.root, committed_batch, arrival.offsets, frames.keys())
+
+    @property
+    def _may_leave_out(self) -> bool:
+        """Whether a stream may be missing for a while: Spark knows sources by name, and goes on when it is back."""
+        return self._trigger != AVAILABLE_NOW and self._is_named
+
+    @property
+    def _is_named(self) -> bool:
+        return all(isinstance(source, StreamSpec) for source in self._sources.values())
+
+    @property
+    def failing_sources(self) -> Mapping[str, SourceFailure]:
+        """By stream, those that are left out now."""
+        return self._failing.failures
+
+    def _recover(self, run: StreamingRun) -> None:
+        """The streaming query failed. If sources are at fault, go on without them, or wait until one is back."""
+        if self._gate.is_shut or not self._may_leave_out or run.is_own_failure:
+            return
+        pause_s = FIRST_RETRY_S
+        if not self._failing.find(each for each in self._sources.values() if isinstance(each, StreamSpec)):
+            # All answer now. If no batch was under way, one may have failed for a moment: that ends nobody's session.
+            if run.failure is not None or self._restarts >= MOST_RESTARTS or not self._failing.wait(pause_s):
+                return
+            self._restarts += 1
+            _log.warning("the streaming query failed, and every source answers: it starts anew")
+        while not self._gate.is_shut:
+            try:
+                with self._lock:
+                    if self._run is run and not self._gate.is_shut:
+                        self._start({})
+                return
+            except StreamError:
+                if not self._failing.wait(pause_s):
+                    return
+                pause_s = min(pause_s * 2, SLOWEST_RETRY_S)
+                self._failing.retry()
+
+    def _bring_back(self, streams: set[str]) -> None:
+        """Their sources answer again: read them, too. What fails on the way is found by the next failure."""
+        why = f"stream {', '.join(sorted(streams))} is back"
+        with self._lock:
+            try:
+                if self.is_active:
+                    with self._restarted(why, self._read.columns_by_stream):
+                        pass
+            except Exception as error:  # noqa: BLE001 - the others must go on, whatever it is
+                if self._gate.is_shut:
+                    return
+                for name in streams:
+                    source = self._sources[name]
+                    assert isinstance(source, StreamSpec)
+                    self._failing.note(source, StreamError(str(error)))
+                self._start({})
 
     def _is_current(self, run: StreamingRun) -> bool:
         with self._lock:
@@ -230,9 +328,14 @@ class SparkPipeline:
     def _run_batch(self, streaming: StreamingRun, batch_df: DataFrame, batch: int) -> None:
         def run(task: BatchTask) -> list[Message]:
             shared = self._shared_with_workers(task)
-            rows = batch_df if shared.columns is None else batch_df.select(*shared.columns)
+
+            def run_rows(rows: DataFrame) -> list[Message]:
+                wanted = rows if shared.columns is None else rows.select(*shared.columns)
+                return run_spark(task, wanted, shared.packing, shared.broadcast)
+
+            specs = {name: source for name, source in self._sources.items() if isinstance(source, StreamSpec)}
             try:
-                return run_spark(task, rows, shared.packing, shared.broadcast)
+                return BatchOfFiles(self._chain.root, batch, batch_df, self._read, specs).run(task, run_rows)
             except Exception as error:
                 if streaming.is_over():
                     raise
@@ -241,19 +344,22 @@ class SparkPipeline:
         try:
             with streaming.batch():
                 # The batch runs in a clone of the user's Spark session, so these settings are ours alone.
-                for key, value in crossing_settings(self._read.type_by_slot.values()).items():
+                for key, value in crossing_settings(self._read.value_types).items():
                     batch_df.sparkSession.conf.set(key, value)
                 batch_df.sparkSession.conf.set("spark.sql.adaptive.enabled", "false")
                 self._run_engine_batch(batch, run, self._arrived(batch))
+                self._restarts = 0
         except Exception as error:
             if streaming.is_over():
                 raise BatchStopped from None
             streaming.failure = own_error(error)
+            streaming.is_own_failure = isinstance(error, DovetailError)
             raise
 
     def _arrived(self, batch: int) -> Arrived:
         root = self._chain.root
-        offsets = read_offsets(root, batch, list(self._frames))
+        # A stream that is left out stays where it was.
+        offsets = {**self._left_out_offsets, **read_offsets(root, batch, list(self._frames))}
         return Arrived(offsets, read_source_log(root, batch, self._chain.source_log_before(batch)))
 
     def _shared_with_workers(self, task: BatchTask) -> _WorkerPlan:
@@ -263,8 +369,9 @@ class SparkPipeline:
             return known
         if known is not None:
             known.broadcast.unpersist()
+        needed = wanted_columns(task.plan, task.streams)
         wanted = {
-            name: column_types(self._frames[name].schema, columns) for name, columns in wanted_columns(task).items()
+            name: column_types(frame.schema, {*needed[name], *PLACE_COLUMNS}) for name, frame in self._frames.items()
         }
         packing = pack_columns(wanted)
         columns = None if packing == read else repacked_columns(read, packing)
@@ -302,20 +409,6 @@ def _plain_file_manager(spark: SparkSession) -> Iterator[None]:
         yield
     finally:
         spark.conf.unset(_FILE_MANAGER_KEY)
-
-
-def wanted_columns(task: BatchTask) -> Mapping[str, list[str]]:
-    """The columns of each stream that the source operator needs, the event time always."""
-    wanted: dict[str, list[str]] = {}
-    for stream in task.streams:
-        names = {stream.event_time} if stream.event_time else set()
-        for store in task.plan.stores:
-            if store.stream == stream.name:
-                names |= {name for name in store.columns if stream.type_of(name) is not None}
-                names |= {c.name for selection in store.selections for c in columns_of(selection)}
-                names |= {store.hop_window.time_column} if store.hop_window else set()
-        wanted[stream.name] = [name for name, _ in stream.columns if name in names]
-    return wanted
 
 
 def _with_trigger(writer: DataStreamWriter, trigger: str | None) -> DataStreamWriter:

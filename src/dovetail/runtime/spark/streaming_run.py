@@ -27,17 +27,30 @@ INTERRUPT_PATIENCE_S = 60.0
 
 
 class StreamingRun:
-    """Made before the query starts, because its first batch may begin before `start` returns."""
+    """Made before the query starts, because its first batch may begin before `start` returns.
+
+    `failure` is what a batch failed with, in words for users; `is_own_failure`: no source is at fault.
+    """
 
     def __init__(self, gate: BatchGate) -> None:
         self._gate = gate
         self._query: StreamingQuery | None = None
         self._end: Future[None] = Future()
         self.failure: Exception | None = None
+        self.is_own_failure = False
 
-    def begin(self, start: Callable[[], StreamingQuery]) -> None:
-        self._query = start()
-        self._end = aside(self._query.awaitTermination, "dovetail-watch")
+    def begin(self, start: Callable[[], StreamingQuery], on_failure: Callable[[], None]) -> None:
+        """`on_failure` is called before anybody hears that the query failed: another may take its place meanwhile."""
+        query = self._query = start()
+
+        def watch() -> None:
+            try:
+                query.awaitTermination()
+            except Exception:
+                on_failure()
+                raise
+
+        self._end = aside(watch, "dovetail-watch")
 
     def batch(self) -> AbstractContextManager[None]:
         """Around each batch: it begins when the gate is open."""
@@ -65,6 +78,10 @@ class StreamingRun:
                 raise
             raise found from None
         return True
+
+    def await_settled(self) -> None:
+        """Until it is clear what follows the failed query."""
+        wait([self._end])
 
     def process_all_available(self) -> None:
         if self._query is not None:

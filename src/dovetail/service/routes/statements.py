@@ -93,13 +93,13 @@ def _result_of(service: Service, executed: Executed) -> StatementResult:
     result = StatementResult.model_validate(
         {"kind": executed.kind.value.replace(" ", "_"), "message": executed.message, "text": executed.text or None}
     )
-    streams = service.engine.streams.by_name
+    streams = {stream.name: stream for stream in service.engine.streams.descriptions()}
     match executed.kind:
         case StatementKind.SHOW_QUERIES:
             live = [record for record in service.engine.queries.records() if record.state is not QueryState.DROPPED]
             result.queries = [*(service.view(record) for record in live), *service.failed_views()]
         case StatementKind.SHOW_STREAMS:
-            result.streams = [stream_view(stream) for _, stream in sorted(streams.items())]
+            result.streams = [stream_view(stream) for stream in streams.values()]
         case StatementKind.CREATE_STREAM:
             result.stream = stream_view(streams[executed.name])
     return result

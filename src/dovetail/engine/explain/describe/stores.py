@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from dovetail.engine.bad_rows import BadRowTotals
 from dovetail.engine.explain.describe.look import Look
 from dovetail.engine.explain.describe.names import Member, stored_member, stored_text
 from dovetail.engine.explain.records.stores import (
@@ -33,11 +34,13 @@ def describe_store(look: Look, store: StorePlan, selections: Iterable[Expression
     tested = [s for s in (store.tested_selections if selections is None else selections) if s != TRUE]
     keep, hop = store.retention.keep_us_by_stream, store.hop_window
     stored = stored_member(look, store.id)
+    is_of_stream = store.id in look.stream_by_store
+    bad = look.state.bad_row_totals.get(store.stream, BadRowTotals()) if is_of_stream else BadRowTotals()
     return StoreExplained(
         store=store.id,
         name=stored.name,
         window=None if hop is None else WindowExplained(hop.size_us / 1e6, hop.slide_us / 1e6),
-        is_intermediate=store.id not in look.stream_by_store,
+        is_intermediate=not is_of_stream,
         columns=store.columns,
         keeps_all_rows=store.keeps_all,
         retention=None if keep is None else tuple(KeptUntil(stream, us / 1e6) for stream, us in keep),
@@ -48,6 +51,8 @@ def describe_store(look: Look, store: StorePlan, selections: Iterable[Expression
             SelectionExplained(str(s), stored_text(s, stored), look.stats.selection(s, store.id)) for s in tested
         ),
         queries=_users_of(look, store.id),
+        bad_rows=bad.rows,
+        last_bad_row=bad.last_reason,
     )
 
 

@@ -75,7 +75,8 @@ class WindowExplained:
 class StoreExplained:
     """`retention` of None: for ever. `queries` probe with its new rows, or keep it.
 
-    Of a stream in windows there is a row for each window that a row is in.
+    Of a stream in windows there is a row for each window that a row is in. `bad_rows` came and cannot be used;
+    `last_bad_row` says why one of them cannot.
     """
 
     store: str
@@ -90,6 +91,8 @@ class StoreExplained:
     indexes: tuple[IndexExplained, ...]
     selections: tuple[SelectionExplained, ...]
     queries: tuple[str, ...]
+    bad_rows: int = 0
+    last_bad_row: str | None = None
 
 
 @dataclass(frozen=True)

@@ -92,6 +92,8 @@ def _passed(after_s: float, *, is_plural: bool) -> str:
 def _arriving(store: StoreExplained) -> Iterator[str]:
     """Rates are by the clock; event time runs as it likes."""
     rows = store.rows
+    if store.bad_rows:
+        yield f"{counted(store.bad_rows, 'bad row')} so far, the last because {store.last_bad_row}"
     if rows.a_batch is None:
         yield f"no batch has brought rows yet; {figure(rows.live)} are expected to be kept"
         return

@@ -8,10 +8,11 @@ sources/S/n.compact  the same for all numbers up to n, in place of their own fil
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from dovetail.core.errors import HistoryError
+from dovetail.core.private_files import write_private
 from dovetail.store.layout import spark_dir
 
 _NONE = "-"
@@ -37,10 +38,42 @@ def read_offsets(root: Path, batch: int, streams: Sequence[str]) -> dict[str, st
     return {name: offset for name, offset in zip(streams, lines, strict=True) if offset != _NONE}
 
 
+def restore_offsets(root: Path, committed_batch: int, committed: Mapping[str, str], present: Collection[str]) -> None:
+    """Before a start, have Spark go on with every source where the last commit left it.
+
+    `committed` are the offsets of the last commit, `present` the streams that are read now. A source that was left out
+    for a while has no offset in Spark's newest entries, and would begin anew. And a batch that was begun with one that
+    is left out now runs without it: its rows come when it is back.
+    """
+    folder = spark_dir(root) / "offsets"
+    numbers = sorted(int(path.name) for path in folder.glob("*") if path.name.isdecimal())
+    for number in numbers[-2:]:
+        path = folder / str(number)
+        version, settings, *lines = path.read_text().splitlines()
+        if version != "v2":
+            return
+        known = {name: offset for name, _, offset in (line.partition(":") for line in lines)}
+        offsets = {name: offset for name, offset in known.items() if number <= committed_batch or name in present}
+        for name, offset in committed.items():
+            if offsets.get(name, _NONE) == _NONE:
+                offsets[name] = offset
+        if offsets != known:
+            draft = folder / f".{number}.restored"
+            write_private(draft, "\n".join((version, settings, *(f"{name}:{at}" for name, at in offsets.items()))))
+            # Spark's checksum is of what it wrote itself; without one it does not ask.
+            (folder / f".{number}.crc").unlink(missing_ok=True)
+            draft.replace(path)
+
+
 def source_dir(root: Path, stream: str, streams: Sequence[str]) -> Path:
     """Where the stream's source keeps its log."""
     sources = spark_dir(root) / "sources"
     return sources / stream if (sources / stream).is_dir() else sources / str(streams.index(stream))
+
+
+def file_number(offset: str | None) -> int:
+    """The last number that an offset of a file source includes; None: it is read from the beginning."""
+    return -1 if offset is None else int(json.loads(offset)["logOffset"])
 
 
 class FileLog:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -14,15 +13,24 @@ from pyspark.sql.types import LongType
 
 from dovetail.core.errors import HistoryError
 from dovetail.core.secret_reference import resolved
+from dovetail.plan.wanted_columns import wanted_columns
 from dovetail.query.formats import FILE_FORMATS, KAFKA
 from dovetail.query.stream_spec import StreamSpec
 from dovetail.runtime.batch_task import BATCH, BatchTask
 from dovetail.runtime.message import Message
-from dovetail.runtime.spark.open_stream import kafka_columns, schema_of
 from dovetail.runtime.spark.pack_columns import column_types, pack_columns, union_streams
-from dovetail.runtime.spark.pipeline import crossing_settings, wanted_columns
+from dovetail.runtime.spark.pipeline import crossing_settings
 from dovetail.runtime.spark.run_spark import run_spark
-from dovetail.runtime.spark.source_offsets import FileLog, source_dir
+from dovetail.runtime.spark.sources.open_stream import (
+    decoded,
+    files_that_are_gone,
+    is_pattern,
+    kafka_columns,
+    one_slash,
+    read_files,
+    schema_of,
+)
+from dovetail.runtime.spark.sources.source_offsets import FileLog, file_number, source_dir
 from dovetail.runtime.spark.types import quoted
 from dovetail.store.manifest import PastBatch
 
@@ -70,10 +78,10 @@ class SourceHistory:
 
     def run(self, task: BatchTask, past: tuple[PastBatch, ...]) -> list[Message]:
         spark = self._session(task.timezone)
-        wanted = {name: list({*columns, BATCH}) for name, columns in wanted_columns(task).items()}
+        wanted = {name: list({*columns, BATCH}) for name, columns in wanted_columns(task.plan, task.streams).items()}
         frames = {name: self._frame(spark, name, past).select(*map(quoted, wanted[name])) for name in sorted(wanted)}
         packing = pack_columns({name: column_types(frame.schema, wanted[name]) for name, frame in frames.items()})
-        for key, value in crossing_settings(packing.type_by_slot.values()).items():
+        for key, value in crossing_settings(packing.value_types).items():
             spark.conf.set(key, value)
         context = spark.sparkContext
         shared = context.broadcast((task.plan, task.streams))
@@ -108,8 +116,12 @@ class SourceHistory:
         log = self._file_logs.setdefault(spec.name, FileLog(self._source_dir(spec.name)))
         batch_by_path: dict[str, int] = {}
         for each in past:
-            first, last = (_file_number(offset) for offset in _offsets(each, spec.name))
-            batch_by_path |= dict.fromkeys(log.paths(first + 1, last), each.batch)
+            first, last = (file_number(offset) for offset in _offsets(each, spec.name))
+            # What could not be read then is no part of its batch, but of the one that took it again.
+            unread = set(each.arrival.unread.get(spec.name, ()))
+            paths = [path for path in log.paths(first + 1, last) if path not in unread]
+            again = [file.unread for file in each.arrival.retried if file.stream == spec.name and file.unread]
+            batch_by_path |= dict.fromkeys((*paths, *again), each.batch)
         return [_read_files(spark, spec, group) for group in _groups(batch_by_path)]
 
     def _of_kafka(self, spark: SparkSession, spec: StreamSpec, past: tuple[PastBatch, ...]) -> list[DataFrame]:
@@ -170,10 +182,6 @@ def _offsets(past: PastBatch, stream: str) -> tuple[str | None, str | None]:
     return past.previous.offsets.get(stream), past.arrival.offsets.get(stream)
 
 
-def _file_number(offset: str | None) -> int:
-    return -1 if offset is None else int(json.loads(offset)["logOffset"])
-
-
 def _initial_kafka_offsets(folder: Path) -> str:
     """Where the stream began, as Spark noted it with its first batch: a zero byte, a version, the offsets."""
     text = (folder / "0").read_text().lstrip("\0")
@@ -183,48 +191,33 @@ def _initial_kafka_offsets(folder: Path) -> str:
 def _groups(batch_by_path: dict[str, int]) -> list[dict[str, int]]:
     """Files that are read as one."""
     # Spark reads every file twice if there are several and one of them has such a sign in its name.
-    alone = [{path: batch} for path, batch in batch_by_path.items() if _is_pattern(unquote(path))]
-    others = {path: batch for path, batch in batch_by_path.items() if not _is_pattern(unquote(path))}
+    alone = [{path: batch} for path, batch in batch_by_path.items() if is_pattern(unquote(path))]
+    others = {path: batch for path, batch in batch_by_path.items() if not is_pattern(unquote(path))}
     if len(others) <= MAX_MAPPED_FILES:
         return [*alone, *([others] if others else [])]
     batches = sorted(set(others.values()))
     return [*alone, *({path: b for path, b in others.items() if b == batch} for batch in batches)]
 
 
-def _is_pattern(path: str) -> bool:
-    return any(sign in path for sign in "*?[{")
-
-
 def _read_files(spark: SparkSession, spec: StreamSpec, batch_by_path: dict[str, int]) -> DataFrame:
-    options: dict[str, Any] = {key.lower(): value for key, value in resolved(spec.options).items()}
-    folder = options.pop("path")
-    # As Spark's own file source does: names are names, not patterns; and folders named k=v are columns.
-    options["__globPaths__"] = "false"
-    if "basepath" not in options and not _is_pattern(folder):
-        options["basepath"] = folder
-    reader = spark.read.format(spec.format).options(**options).schema(schema_of(spec.columns))
-    frame = reader.load([unquote(path) for path in batch_by_path])
-    # Names that are no patterns are taken without a look, and Spark passes over files that are not there.
-    gone = sorted(set(map(_one_slash, batch_by_path)) - set(map(_one_slash, frame.inputFiles())))
+    frame = read_files(spark, spec, list(batch_by_path))
+    gone = files_that_are_gone(frame, batch_by_path)
     if gone:
         raise HistoryError(
             f"files of stream {spec.name!r} are gone: {', '.join(map(unquote, gone[:MAX_NAMED_FILES]))}",
             hint="put them back and create the query anew, or create it without backfill",
         )
-    return frame.withColumn(BATCH, _batch_of(batch_by_path).cast(LongType()))
+    # First the batch: Spark knows the file of a row only as long as its columns are those of the file.
+    numbered = frame.withColumn(BATCH, _batch_of(batch_by_path).cast(LongType()))
+    return decoded(spec, numbered, BATCH)
 
 
 def _batch_of(batch_by_path: dict[str, int]) -> Column:
     batches = set(batch_by_path.values())
     if len(batches) == 1:
         return F.lit(batches.pop())
-    both = batch_by_path | {_one_slash(path): batch for path, batch in batch_by_path.items()}
+    both = batch_by_path | {one_slash(path): batch for path, batch in batch_by_path.items()}
     pairs = [F.lit(each) for item in both.items() for each in item]
     path = F.col("_metadata.file_path")
     unknown = F.raise_error(F.concat(F.lit("no batch read the file "), path)).cast(LongType())
     return F.coalesce(F.element_at(F.create_map(*pairs), path), unknown)
-
-
-def _one_slash(path: str) -> str:
-    """Spark writes a local file now with one slash, now with three."""
-    return path.replace("file:///", "file:/", 1)

@@ -8,18 +8,18 @@ import pytest
 from dovetail.core.errors import HistoryError
 from dovetail.query.stream_spec import stream_spec
 from dovetail.query.types import BIGINT, STRING
-from dovetail.runtime.spark.source_history import SourceHistory, kafka_range
-from dovetail.runtime.spark.source_offsets import FileLog, read_offsets, source_dir
+from dovetail.runtime.spark.sources.source_history import SourceHistory, kafka_range
+from dovetail.runtime.spark.sources.source_offsets import FileLog, read_offsets, restore_offsets, source_dir
 
 SETTINGS = '{"batchWatermarkMs":0,"conf":{}}'
 FILES = {"format": "parquet", "path": "/in"}
 KAFKA = {"format": "kafka", "kafka.bootstrap.servers": "host:9092", "subscribe": "t", "startingOffsets": "latest"}
 
 
-def write_offsets(root: Path, version: str, *lines: str) -> None:
+def write_offsets(root: Path, version: str, *lines: str, batch: int = 7) -> None:
     folder = root / "spark" / "offsets"
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "7").write_text("\n".join([version, SETTINGS, *lines]))
+    (folder / str(batch)).write_text("\n".join([version, SETTINGS, *lines]))
 
 
 @pytest.mark.parametrize(
@@ -111,3 +111,30 @@ def test_files_and_kafka_can_be_read_again(given: dict[str, str] | None, error: 
     else:
         with pytest.raises(HistoryError, match=error):
             history.check(["s"])
+
+
+def test_a_source_that_was_left_out_goes_on_where_it_was(tmp_path: Path) -> None:
+    for batch in (5, 6, 7):
+        write_offsets(tmp_path, "v2", f"a:{batch}", batch=batch)
+    (tmp_path / "spark" / "offsets" / ".7.crc").write_bytes(b"of what Spark wrote")
+    restore_offsets(tmp_path, 7, {"a": "7", "b": "3"}, {"a", "b"})
+    assert [read_offsets(tmp_path, batch, ["a", "b"]) for batch in (6, 7)] == [
+        {"a": "6", "b": "3"},
+        {"a": "7", "b": "3"},
+    ]
+    assert not (tmp_path / "spark" / "offsets" / ".7.crc").exists()
+
+
+def test_a_batch_that_was_begun_with_a_source_that_is_left_out_runs_without_it(tmp_path: Path) -> None:
+    write_offsets(tmp_path, "v2", "a:6", "b:3", batch=6)
+    write_offsets(tmp_path, "v2", "a:7", "b:4", batch=7)
+    restore_offsets(tmp_path, 6, {"a": "6", "b": "3"}, {"a"})
+    assert read_offsets(tmp_path, 7, ["a", "b"]) == {"a": "7", "b": "3"}
+
+
+def test_a_batch_that_was_begun_with_sources_that_are_there_stays_as_it_is(tmp_path: Path) -> None:
+    write_offsets(tmp_path, "v2", "a:6", "b:3", batch=6)
+    write_offsets(tmp_path, "v2", "a:7", "b:4", batch=7)
+    before = (tmp_path / "spark" / "offsets" / "7").read_text()
+    restore_offsets(tmp_path, 6, {"a": "6", "b": "3"}, {"a", "b"})
+    assert (tmp_path / "spark" / "offsets" / "7").read_text() == before

@@ -15,7 +15,7 @@ from dovetail.frontend.compile_sql import compile_sql
 from dovetail.query.stream import Stream
 from dovetail.query.stream_spec import StreamSpec, stream_spec
 from dovetail.query.types import BIGINT, COLLATED, DOUBLE, INT, STRING, TIMESTAMP, SqlType
-from dovetail.runtime.spark.open_stream import check_source, kafka_columns, open_stream
+from dovetail.runtime.spark.sources.open_stream import check_source, kafka_columns, open_stream
 from dovetail.runtime.spark.types import stream_columns
 
 if TYPE_CHECKING:
