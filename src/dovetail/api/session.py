@@ -27,7 +27,6 @@ from dovetail.engine.control.query_options import query_options
 from dovetail.engine.control.registry import QueryRecord, QueryState
 from dovetail.engine.control.sink_spec import SinkSpec
 from dovetail.engine.control.statement_result import StatementResult
-from dovetail.engine.delivery.commit_news import CommitNews
 from dovetail.engine.delivery.deliveries import Deliveries
 from dovetail.engine.delivery.delivery import Delivery
 from dovetail.engine.engine import Engine
@@ -35,7 +34,6 @@ from dovetail.engine.explain.explain import ExplainFormat, explain_plan
 from dovetail.engine.options import EngineTuning, user_options
 from dovetail.engine.options.session_options import SessionOptions
 from dovetail.engine.planning.elastic_units import ElasticUnits
-from dovetail.engine.progress.figures import BatchFigures
 from dovetail.engine.progress.print_progress import print_progress
 from dovetail.frontend.parse.statement import CreateStream
 from dovetail.query.durations import DurationError, parse_duration
@@ -59,7 +57,6 @@ from dovetail.store.vacuum import VacuumReport, vacuum
 
 BATCH_PATIENCE_S, SINK_PATIENCE_S = 60.0, 10.0
 """How long a session that stops waits for the batch under way, and for its sinks."""
-RECENT_BATCHES = 32
 _log = logging.getLogger("dovetail")
 
 
@@ -113,8 +110,6 @@ class Session:
         self._declaring = threading.Lock()
         # A query that comes while the pipeline starts must be known before, or have it read its columns afterwards.
         self._starting = threading.Lock()
-        self._recent_figures: tuple[BatchFigures, ...] = ()
-        self._engine.answers.listen(self._note_figures)
         streams = self._engine.streams.declared
         history = SourceHistory(spark, self._engine.root, streams, lambda: sorted(self._engine.streams.by_name))
         self._backfills = Backfills(self._engine, history)
@@ -128,9 +123,6 @@ class Session:
         elastic.run_at_once(executors.cores)
         elastic.count_executors = lambda: executors.running
         self._engine.answers.listen(lambda _news: executors.follow(elastic.units))
-
-    def _note_figures(self, news: CommitNews) -> None:
-        self._recent_figures = (*self._recent_figures, news.figures)[-RECENT_BATCHES:]
 
     def create_stream(
         self,
@@ -364,7 +356,7 @@ class Session:
     @property
     def recent_progress(self) -> list[dict[str, Any]]:
         """As `progress`, of the last batches of this process, at most 32, the newest last."""
-        return [print_progress(figures) for figures in self._recent_figures]
+        return [print_progress(figures) for figures in self._engine.head.recent.batches]
 
     @overload
     def explain(self, format: Literal["text"] = "text", *, trace: bool = False) -> str: ...
