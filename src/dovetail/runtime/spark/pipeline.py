@@ -24,11 +24,11 @@ from pyspark.sql.types import BinaryType, DataType, StringType
 from dovetail.core.errors import DovetailError, SessionError, StreamError
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.plan.wanted_columns import wanted_columns
-from dovetail.query.source_failure import SourceFailure
 from dovetail.query.stream import Stream
 from dovetail.query.stream_spec import StreamSpec
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.message import Message
+from dovetail.runtime.source_failure import SourceFailure
 from dovetail.runtime.spark.batch_gate import BatchGate, BatchStopped
 from dovetail.runtime.spark.pack_columns import Packing, column_types, pack_columns, repacked_columns, union_streams
 from dovetail.runtime.spark.run_spark import run_spark
