@@ -59,7 +59,7 @@ class PapersCost:
         return max(self.statistics.parallelism_by_relation.get(relation, 1) for relation in store.relations)
 
     def step_cost(self, step: Step) -> float:
-        chi = self.parallelism(step.target) if step.must_broadcast else 1
+        chi = self.parallelism(step.target) if _must_broadcast(step) else 1
         return self.rows(step.joined) / len(step.joined.relations) * chi
 
     def upkeep_cost(self, intermediate: SubJoin) -> float:  # noqa: ARG002 - the papers charge nothing, whatever it is
@@ -67,3 +67,21 @@ class PapersCost:
 
     def stored(self, store: SubJoin) -> float:
         return self.rows(store)
+
+
+def _must_broadcast(step: Step) -> bool:
+    """Whether the sender knows no value of the target's partitioning attribute. Stores without one are asked whole,
+    which the papers count like a known attribute.
+    """
+    if step.partitioning is None:
+        return False
+    equal = {step.partitioning}
+    # Equalities are transitive: S+T partitioned by S.a is found by R.a = T.a if S.a = T.a holds inside of it.
+    is_growing = True
+    while is_growing:
+        is_growing = False
+        for predicate in step.result.predicates:
+            if (predicate.first in equal) != (predicate.second in equal):
+                equal |= {predicate.first, predicate.second}
+                is_growing = True
+    return not any(attribute.relation in step.joined.relations for attribute in equal)

@@ -6,10 +6,10 @@ import pytest
 
 from dovetail.frontend.compile_sql import compile_sql
 from dovetail.query.answer_columns import answer_columns
-from dovetail.query.closing import closed_until
 from dovetail.query.growing_groups import growing_groups
 from dovetail.query.stream import Stream
 from dovetail.query.types import INT, TIMESTAMP
+from tests.support.oracles.closing import closed_until
 
 STREAMS = {name: Stream(name, (("k", INT), ("x", INT), ("ts", TIMESTAMP)), "ts") for name in ("a", "b", "c")}
 BOUND = "FROM a JOIN b ON a.k = b.k AND b.ts <= a.ts + INTERVAL 5 SECONDS"

@@ -43,7 +43,7 @@ def full_report() -> TaskReport:
     report = TaskReport(
         streams=[StreamCount("a", 3, 1, None)],
         bad_rows=[BadCount("a", "too far ahead", 2, "ts is 2999-01-01")],
-        bad_files=[BadFile("a", "p", 3, 2, 900, unread="file:/x")],
+        bad_files=[BadFile("a", "p", 3, 2, 900, 12, unread="file:/x")],
         retried=[RetriedFile("p", ["k"])],
         unread=[UnreadFile("a", "file:/x")],
         steps=[StepCount("a#1", 1, 2, 3, copies=4)],

@@ -6,7 +6,7 @@ import os
 import threading
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -121,16 +121,50 @@ def test_only_wanted_columns_are_read(spark: SparkSession, session: Session, str
         assert "v:bigint" not in read
 
 
+@pytest.mark.parametrize(
+    ("name", "sql", "options", "why"),
+    [
+        ("bad", "SELECT a.v, a.nothing FROM a JOIN b ON a.k = b.k", {}, "nothing"),
+        ("keys", f"SELECT a.v FROM a JOIN b ON a.k = b.k AND {SAME_TIME}", {}, "exists already"),
+        ("v", f"SELECT a.v FROM a JOIN b ON a.k = b.k AND {SAME_TIME}", {"max_rows": 1}, "max_rows"),
+        ("v", "SELECT a.v FROM a JOIN b ON a.k = b.k", {}, "storage budget"),
+        ("a name", f"SELECT a.v FROM a JOIN b ON a.k = b.k AND {SAME_TIME}", {}, "name"),
+    ],
+)
 def test_a_refused_query_does_not_disturb_the_running_ones(
-    spark: SparkSession, session: Session, streams: Streams
+    spark: SparkSession,
+    tmp_path: Path,
+    streams: Streams,
+    name: str,
+    sql: str,
+    options: dict[str, Any],
+    why: str,
 ) -> None:
+    session = Session(spark, tmp_path / "checkpoint", partitions=2, key_groups=8, storage_budget=10**9)
+    streams.register(session)
     keys = session.create_query(f"SELECT a.k FROM a JOIN b ON a.k = b.k AND {SAME_TIME}", name="keys")
     streams.add_file()
     with session.start():
         session.process_all_available()
         run = spark.streams.active[0].runId
-        with pytest.raises(Exception, match="nothing"):
-            session.create_query("SELECT a.v, a.nothing FROM a JOIN b ON a.k = b.k", name="bad")
+        with pytest.raises(DovetailError, match=why):
+            session.create_query(sql, name=name, **options)
+        assert spark.streams.active[0].runId == run
+        assert sorted(row.k for row in keys.results().collect()) == [0, 1]
+
+
+def test_a_retry_that_finds_its_dropped_query_reads_no_more_columns(
+    spark: SparkSession, session: Session, streams: Streams
+) -> None:
+    keys = session.create_query(f"SELECT a.k FROM a JOIN b ON a.k = b.k AND {SAME_TIME}", name="keys")
+    values = f"SELECT a.v FROM a JOIN b ON a.k = b.k AND {SAME_TIME}"
+    dropped = session.create_query(values, name="values", request="r1")
+    dropped.drop()
+    streams.add_file()
+    with session.start():
+        session.process_all_available()
+        run = spark.streams.active[0].runId
+        assert session.create_query(values, name="values", request="r1").id == dropped.id
         assert spark.streams.active[0].runId == run
         assert sorted(row.k for row in keys.results().collect()) == [0, 1]
 

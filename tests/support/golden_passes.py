@@ -25,7 +25,9 @@ from dovetail.optimizer.intermediates.collapse import StandIn, collapse
 from dovetail.optimizer.joint.choose_ranks import WantedProbe, choose_ranks
 from dovetail.optimizer.joint.decide_jointly import JointOptions, decide_jointly, joint_view
 from dovetail.optimizer.passes.choose_probe_orders import choose_probe_order, estimated_rows
-from dovetail.optimizer.pipeline import orders_taken, plan_queries
+from dovetail.optimizer.passes.derive_forms import derive_forms
+from dovetail.optimizer.passes.share_probe_prefixes import taken_orders
+from dovetail.optimizer.pipeline import plan_queries
 from dovetail.optimizer.pricing.cost_alone import costs_alone
 from dovetail.optimizer.pricing.running_plan import running_plan
 from dovetail.optimizer.pricing.share_costs import share_costs
@@ -185,7 +187,8 @@ def _running(given: PassInput) -> TextTree:
         for kept in wanted
     )
     decisions = Decisions(intermediates=settled)
-    orders = orders_taken(queries, STREAMS, given.stats, decisions)
+    forms = derive_forms(queries, STREAMS, decisions)
+    orders = taken_orders(forms.running, given.stats, forms.collapsed, decisions.orders)
     running = running_plan(view, decisions, STREAMS, orders)
     users = [f"{join}: {', '.join(sorted(queries))}" for join, queries in running.wanted_by.items()]
     return TextTree("running", (running.plan.text_tree(), _lines("wanted by", users)))

@@ -24,7 +24,6 @@ from dovetail import Session
 from dovetail.engine.options.engine_options import with_tuning
 from dovetail.engine.progress.print_progress import print_progress
 from dovetail.optimizer.policies import GivenPolicies
-from dovetail.query.closing import closed_until
 from dovetail.query.join_query import JoinQuery
 from tests.support.cases import (
     CLOSED_UNTIL,
@@ -36,6 +35,7 @@ from tests.support.cases import (
     watermarks_after,
 )
 from tests.support.oracles.answers import Answers, answers_of_table, rows_between
+from tests.support.oracles.closing import closed_until
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -35,7 +35,6 @@ from dovetail.engine.explain.explain import ExplainFormat, explain_plan
 from dovetail.engine.options import EngineTuning, user_options
 from dovetail.engine.options.session_options import SessionOptions
 from dovetail.engine.planning.elastic_units import ElasticUnits
-from dovetail.engine.progress.figures import BatchFigures
 from dovetail.engine.progress.print_progress import print_progress
 from dovetail.frontend.parse.statement import CreateStream
 from dovetail.query.durations import DurationError, parse_duration
@@ -59,7 +58,6 @@ from dovetail.store.vacuum import VacuumReport, vacuum
 
 BATCH_PATIENCE_S, SINK_PATIENCE_S = 60.0, 10.0
 """How long a session that stops waits for the batch under way, and for its sinks."""
-RECENT_BATCHES = 32
 _log = logging.getLogger("dovetail")
 
 
@@ -113,8 +111,6 @@ class Session:
         self._declaring = threading.Lock()
         # A query that comes while the pipeline starts must be known before, or have it read its columns afterwards.
         self._starting = threading.Lock()
-        self._recent_figures: tuple[BatchFigures, ...] = ()
-        self._engine.answers.listen(self._note_figures)
         self._engine.answers.listen(self._wake_for_changes)
         self._engine.on_change(self._pipeline.control.wake)
         streams = self._engine.streams.declared
@@ -130,9 +126,6 @@ class Session:
         elastic.run_at_once(executors.cores)
         elastic.count_executors = lambda: executors.running
         self._engine.answers.listen(lambda _news: executors.follow(elastic.units))
-
-    def _note_figures(self, news: CommitNews) -> None:
-        self._recent_figures = (*self._recent_figures, news.figures)[-RECENT_BATCHES:]
 
     def _wake_for_changes(self, _news: CommitNews) -> None:
         """Changes that came while the batch ran need another one."""
@@ -251,11 +244,15 @@ class Session:
     def _accept_query(
         self, sql: str, name: str, options: Mapping[str, Any], *, may_replace: bool, request: str
     ) -> QueryRecord:
+        queries = self._engine.queries
         with self._starting:
             if not self._pipeline.is_active:
-                return self._engine.queries.create(sql, name, options, may_replace=may_replace, request=request)
-        self._pipeline.read_more(self._engine.queries.compile(sql).read_columns())
-        return self._engine.queries.create(sql, name, options, may_replace=may_replace, request=request)
+                return queries.create(sql, name, options, may_replace=may_replace, request=request)
+        self._pipeline.read_more(
+            queries.compile(sql).read_columns(),
+            lambda: queries.would_create(sql, name, options, may_replace=may_replace, request=request),
+        )
+        return queries.create(sql, name, options, may_replace=may_replace, request=request)
 
     def _accept_stream(self, statement: CreateStream, request: str) -> None:
         self.declare_stream(stream_spec(statement.name, statement.columns, statement.options), request=request)
@@ -370,7 +367,7 @@ class Session:
     @property
     def recent_progress(self) -> list[dict[str, Any]]:
         """As `progress`, of the last batches of this process, at most 32, the newest last."""
-        return [print_progress(figures) for figures in self._recent_figures]
+        return [print_progress(figures) for figures in self._engine.head.recent.batches]
 
     @overload
     def explain(self, format: Literal["text"] = "text", *, trace: bool = False) -> str: ...

@@ -15,7 +15,6 @@ from typing import Protocol
 
 from dovetail.optimizer.decisions import Decisions
 from dovetail.optimizer.draft import Draft, DraftSettings
-from dovetail.optimizer.orders import Orders
 from dovetail.optimizer.passes import (
     assemble_plan,
     check_plan,
@@ -168,11 +167,3 @@ def plan_queries(
     settings = DraftSettings(placement, factorize=factorize)
     given = Draft(queries, streams, stats or StatsCatalog(), policies=policies, settings=settings)
     return replace(draw(given).draft.plan, epoch=epoch)
-
-
-def orders_taken(
-    queries: tuple[LiveQuery, ...], streams: Mapping[str, Stream], stats: StatsCatalog, decisions: Decisions
-) -> Orders:
-    """By query (or what maintains an intermediate) and start: the order decided, else the greedy one."""
-    forms = derive_forms.derive_forms(queries, streams, decisions)
-    return share_probe_prefixes.taken_orders(forms.running, stats, forms.collapsed, decisions.orders)

@@ -72,6 +72,13 @@ class Detail(Enum):
     SKETCH = "sketch"  # registers of a HyperLogLog
 
 
+COUNTED_BY_DETAIL = {
+    Detail.DISTINCT: AggregateFunction.COUNT_DISTINCT,
+    Detail.SKETCH: AggregateFunction.APPROX_COUNT_DISTINCT,
+}
+"""The aggregate that is answered from such a table."""
+
+
 @dataclass(frozen=True)
 class GroupTable:
     """Rows by `keys`: those of the group first, `group_keys` of them, then what the detail adds."""

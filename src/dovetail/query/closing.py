@@ -4,12 +4,10 @@ A joined row lies in a window by the event time t of one relation r, start <= t 
 most U(r, x) later, by the closure of the query's time bounds, and rows of x before x's watermark do not come any
 more. So the window is closed once  end <= watermark(x) - U(r, x)  for every relation x, with U(r, r) = 0.
 
-This is the definition: the engine closes by it, and the oracles of the tests wait by it.
+`Pane.closed_until` of the plan closes windows by it.
 """
 
 from __future__ import annotations
-
-from collections.abc import Mapping
 
 from dovetail.query.join_query import JoinQuery
 from dovetail.query.time_closure import close_time_bounds
@@ -20,16 +18,3 @@ def uppers_from(query: JoinQuery, alias: str) -> dict[str, int | None]:
     aliases = [relation.alias for relation in query.relations]
     closed = close_time_bounds(aliases, query.time_bounds)
     return {other: 0 if other == alias else closed.get((alias, other)) for other in aliases}
-
-
-def closed_until(query: JoinQuery, watermark_us_by_stream: Mapping[str, int | None]) -> int | None:
-    """Windows of the query's groups that end at or before this are closed; None when none can be said to be."""
-    if query.aggregation is None or query.aggregation.window_relation is None:
-        return None
-    limits = []
-    for alias, upper_us in uppers_from(query, query.aggregation.window_relation).items():
-        watermark_us = watermark_us_by_stream.get(query.relation(alias).stream)
-        if upper_us is None or watermark_us is None:
-            return None
-        limits.append(watermark_us - upper_us)
-    return min(limits)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from dovetail.engine.progress.figures import BatchFigures, Durations, StreamFigures
-from dovetail.engine.progress.recent_batches import REMEMBERED, RecentBatches
+from dovetail.engine.progress.recent_batches import COMPARED, REMEMBERED, RecentBatches
 
 
 def batch(number: int, finished_at: float, rows: int, *, epoch: int = 1, hop_s: float = 0.1) -> BatchFigures:
@@ -42,10 +42,12 @@ def test_a_clock_that_stands_still_gives_no_rate() -> None:
 
 def test_old_batches_are_forgotten_and_one_told_twice_counts_once() -> None:
     recent = RecentBatches()
-    for number in range(2 * REMEMBERED):
+    count = REMEMBERED + COMPARED
+    for number in range(count):
         rated = note(recent, batch(number, float(number), 1 if number < REMEMBERED else 10))
         recent.note(rated)
     assert recent.rows_per_s("a") == 10.0
+    assert [figures.batch for figures in recent.batches] == list(range(COMPARED, count))
 
 
 def test_usual_times_are_medians_under_the_last_plan_where_rows_came() -> None:

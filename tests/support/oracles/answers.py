@@ -31,7 +31,6 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from dovetail.query.closing import closed_until
 from dovetail.query.join_query import JoinQuery
 from tests.support.cases import (
     CLOSED_UNTIL,
@@ -42,6 +41,7 @@ from tests.support.cases import (
     keep_rows_in_time,
     watermarks_after,
 )
+from tests.support.oracles.closing import closed_until
 from tests.support.oracles.groups import group_rows
 from tests.support.oracles.nested_loops import filtered, join_by_nested_loops, joined_rows
 

@@ -14,12 +14,12 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
-from dovetail.query.closing import closed_until
 from dovetail.query.expression import TRUE
 from dovetail.query.join_kind import JoinKind
 from dovetail.query.join_query import PRESENT, JoinQuery
 from tests.support.cases import EngineCase, KeptRows, watermarks_after
 from tests.support.oracles.answers import Answers, answers_of_rows, answers_of_table
+from tests.support.oracles.closing import closed_until
 from tests.support.oracles.groups import group_rows
 from tests.support.oracles.nested_loops import (
     EVENT_TIME,

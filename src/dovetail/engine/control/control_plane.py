@@ -81,6 +81,26 @@ class ControlPlane:
         Options by dotted key; those that are not given stay as they are in the query that is replaced. A quarantined
         query is replaced by its own text, too: so it begins anew.
         """
+        found = self.change_of_new(state, sql, name, given, may_replace=may_replace, request=request, admit=admit)
+        if isinstance(found, QueryRecord):
+            return found
+        _warn_of_growth(LiveQuery(name, name, self.compile(sql)))
+        accepted = self._changelog.append(found)
+        self._compiled[accepted.query] = self.compile(sql)
+        return QueryRecord.accepted(accepted)
+
+    def change_of_new(
+        self,
+        state: EngineState,
+        sql: str,
+        name: str,
+        given: Mapping[str, Any],
+        *,
+        may_replace: bool,
+        request: str,
+        admit: Admit,
+    ) -> Change | QueryRecord:
+        """What `create` would append, or the query that it would find; raises what refuses it, and changes nothing."""
         check_name(name)
         options = self._options_of_new(state, name, given, may_replace=may_replace, request=request)
         change = Change(0, Action.CREATE, "", name, sql, options.to_json(), request=request)
@@ -104,9 +124,7 @@ class ControlPlane:
             self._check_backfill(state, name, compiled)
         self._check_growth(live)
         admit(live)
-        accepted = self._changelog.append(replace(change, replaces="" if known is None else known.id))
-        self._compiled[accepted.query] = compiled
-        return QueryRecord.accepted(accepted)
+        return replace(change, replaces="" if known is None else known.id)
 
     def _options_of_new(
         self, state: EngineState, name: str, given: Mapping[str, Any], *, may_replace: bool, request: str
@@ -215,17 +233,14 @@ class ControlPlane:
         self.adoption.check(state, name, query)
 
     def _check_growth(self, live: LiveQuery) -> None:
-        """A query without time bounds or windows keeps rows or groups for ever: said aloud, refused under a budget."""
-        growing, name = [*growing_streams(live), *growing_groups(live.query)], live.name
-        if not growing:
-            return
-        if self._options.limits.storage_budget is not None:
+        """A query without time bounds or windows keeps rows or groups for ever: refused under a budget."""
+        growing = _growing(live)
+        if growing and self._options.limits.storage_budget is not None:
             raise QueryError(
-                f"query {name!r} would keep {', '.join(growing)} for ever, and the session has a storage budget",
+                f"query {live.name!r} would keep {', '.join(growing)} for ever, and the session has a storage budget",
                 hint="bound it in time, e.g. add WITHIN 10 SECONDS at the end or group by window(ts, '10 seconds'), or"
                 " set storage_budget=None",
             )
-        _log.warning("query %s keeps %s for ever: its state grows without bound", name, ", ".join(growing))
 
     def on_change(self, hear: Callable[[], None]) -> None:
         """Called whenever a change was accepted, which some batch must apply."""
@@ -364,6 +379,16 @@ class ControlPlane:
 def watermarks_of_new(query: JoinQuery, state: EngineState, streams: Mapping[str, Stream]) -> dict[str, int]:
     """What is below these is gone for a new query; one that decides rows begins where the last batch left off."""
     return dict(state.decided_us_by_stream) if query.lone_aliases else state.watermark_us_by_stream(streams)
+
+
+def _warn_of_growth(live: LiveQuery) -> None:
+    growing = _growing(live)
+    if growing:
+        _log.warning("query %s keeps %s for ever: its state grows without bound", live.name, ", ".join(growing))
+
+
+def _growing(live: LiveQuery) -> list[str]:
+    return [*growing_streams(live), *growing_groups(live.query)]
 
 
 def _check_sink(name: str, options: QueryOptions, before: QueryOptions | None) -> None:

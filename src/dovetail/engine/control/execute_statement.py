@@ -35,7 +35,7 @@ _SHOWN = ("name", "state", "created_batch", "complete_from", "total_rows", "erro
 
 
 class AcceptQuery(Protocol):
-    """`Engine.create_query`, or a session's way to it."""
+    """`Queries.create`, or a session's way to it."""
 
     def __call__(
         self, sql: str, name: str, options: Mapping[str, Any], *, may_replace: bool, request: str

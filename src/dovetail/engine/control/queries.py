@@ -63,6 +63,21 @@ class Queries:
                 self._admission.remember(record.id, estimate)
             return record
 
+    def would_create(self, sql: str, name: str, options: Mapping[str, Any], *, may_replace: bool, request: str) -> bool:
+        """Whether `create` would accept a new query now; False if it would find one. Raises what refuses it."""
+        self.compile(sql)
+        with self._head.lock:
+            found = self._plane.change_of_new(
+                self._head.state,
+                sql,
+                name,
+                options,
+                may_replace=may_replace,
+                request=request,
+                admit=lambda live: self._admission.check(live, self._estimate(live)),
+            )
+            return not isinstance(found, QueryRecord)
+
     def drop(self, query_id: str, *, request: str = "") -> QueryRecord:
         with self._head.lock:
             return self._plane.drop(self._head.state, query_id, request=request)

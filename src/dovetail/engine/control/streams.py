@@ -13,9 +13,9 @@ from dovetail.engine.control.stream_change import stream_change
 from dovetail.engine.head import Head
 from dovetail.engine.state import stream_text
 from dovetail.query.hide_secrets import check_no_secrets
-from dovetail.query.source_failure import SourceFailure
 from dovetail.query.stream import Stream
 from dovetail.query.stream_spec import StreamSpec
+from dovetail.runtime.source_failure import SourceFailure
 from dovetail.store.bad_rows import BadRow, read_bad_rows
 
 

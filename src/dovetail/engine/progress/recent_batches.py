@@ -8,7 +8,9 @@ from statistics import median
 
 from dovetail.engine.progress.figures import BatchFigures
 
-REMEMBERED = 8
+REMEMBERED = 32
+COMPARED = 8
+"""Over how many of them rates and usual times are taken: the load may change."""
 
 
 class RecentBatches:
@@ -25,15 +27,20 @@ class RecentBatches:
             self._batches.append(figures)
 
     @property
+    def batches(self) -> tuple[BatchFigures, ...]:
+        """The newest last."""
+        return tuple(self._batches)
+
+    @property
     def last(self) -> BatchFigures | None:
         return self._batches[-1] if self._batches else None
 
     def rated(self, figures: BatchFigures) -> BatchFigures:
-        """A batch that is to be noted, with how fast rows came since the oldest one that is remembered.
+        """A batch that is to be noted, with how fast rows came in the last batches.
 
         Without rates where there is no time between the two to count over.
         """
-        batches = [*list(self._batches)[1 - REMEMBERED :], figures]
+        batches = [*self.batches[1 - COMPARED :], figures]
         elapsed_s = figures.finished_at - batches[0].finished_at
         if elapsed_s <= 0:
             return figures
@@ -51,7 +58,7 @@ class RecentBatches:
     def usual_times(self) -> tuple[float, float] | None:
         """Seconds of a batch for reading rows and for joining them: medians over those that ran by the last plan."""
         # A copy: whoever explains does not wait for the batch that is noted meanwhile.
-        batches = list(self._batches)
+        batches = self.batches[-COMPARED:]
         same = [batch for batch in batches if batch.epoch == batches[-1].epoch]
         busy = [batch for batch in same if batch.input_rows]
         if not busy:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from dovetail.frontend.bind.coerce import cast_to
 from dovetail.frontend.merge_branches import merge_branches
 from dovetail.frontend.read_types import can_cast
 from dovetail.query.expression import Expression, Literal
 from dovetail.query.types import DATE, INT, NULL, STRING, TIMESTAMP
+
+Builder = Callable[[list[Expression], str], Expression]
+"""Of bound arguments and the time zone: the typed expression."""
 
 
 class FunctionError(ValueError):

@@ -7,10 +7,9 @@ knows few names. What cannot be computed exactly as Spark does it is not in the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from dovetail.frontend.bind.coerce import arithmetic_operands, cast_to, comparable
 from dovetail.frontend.bind.function_arguments import (
+    Builder,
     FunctionError,
     as_date,
     as_int,
@@ -25,8 +24,6 @@ from dovetail.frontend.regular_expressions import PatternError, to_re2
 from dovetail.frontend.simplify import compare
 from dovetail.query.expression import Call, Expression, Literal
 from dovetail.query.types import BIGINT, BOOLEAN, DATE, INT, INTERVAL, NULL, STRING, TIMESTAMP, SqlType
-
-Builder = Callable[[list[Expression], str], Expression]
 
 __all__ = ["FUNCTIONS", "FunctionError"]
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from dovetail.frontend.bind.coerce import cast_to
-from dovetail.frontend.bind.function_arguments import FunctionError, check_count, constant_int
+from dovetail.frontend.bind.function_arguments import Builder, FunctionError, check_count, constant_int
 from dovetail.query.expression import Call, Expression, Literal
 from dovetail.query.types import BIGINT, BOOLEAN, DOUBLE, INT, MAX_DECIMAL_PRECISION, NULL, SqlType
-
-Builder = Callable[[list[Expression], str], Expression]
 
 # Java computes these powers by multiplication and square root; for others its last digit differs from C's.
 EXACT_EXPONENTS = (0.0, 0.5, 1.0, 2.0)

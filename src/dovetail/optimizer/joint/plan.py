@@ -47,24 +47,6 @@ class Step:
         target = self.target.relations
         return tuple(each for each in self.result.predicates if each.touches(target) and not each.is_within(target))
 
-    @property
-    def must_broadcast(self) -> bool:
-        """Whether the sender knows no value of the target's partitioning attribute. Stores without one are asked whole,
-        which the papers count like a known attribute.
-        """
-        if self.partitioning is None:
-            return False
-        equal = {self.partitioning}
-        # Equalities are transitive: S+T partitioned by S.a is found by R.a = T.a if S.a = T.a holds inside of it.
-        is_growing = True
-        while is_growing:
-            is_growing = False
-            for predicate in self.result.predicates:
-                if (predicate.first in equal) != (predicate.second in equal):
-                    equal |= {predicate.first, predicate.second}
-                    is_growing = True
-        return not any(attribute.relation in self.joined.relations for attribute in equal)
-
 
 @dataclass(frozen=True)
 class ProbePath:

@@ -5,19 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dovetail.kernels.match.hash_keys import CodeRange
-from dovetail.plan.group_plan import Detail, GroupPlan, GroupUser
-from dovetail.query.aggregation import AggregateFunction
+from dovetail.plan.group_plan import COUNTED_BY_DETAIL, GroupPlan, GroupUser
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.groups.count_distinct import distinct_counts
 from dovetail.runtime.groups.limited_answers import GroupAnswers
 from dovetail.runtime.groups.partial_groups import PartialGroups, concat_groups, fold_groups
 from dovetail.runtime.groups.store import GroupStore
 from dovetail.runtime.groups.windows import in_closing_windows
-
-_FUNCTIONS = {
-    Detail.DISTINCT: AggregateFunction.COUNT_DISTINCT,
-    Detail.SKETCH: AggregateFunction.APPROX_COUNT_DISTINCT,
-}
 
 
 def close_windows(
@@ -42,7 +36,7 @@ def close_windows(
         found[table.id] = fold_groups(table, in_closing_windows(rows, pane, window, after_us, until_us))
     groups = found[group.id]
     distinct = {
-        (_FUNCTIONS[table.detail], table.arguments): distinct_counts(groups, table, found[table.id])
+        (COUNTED_BY_DETAIL[table.detail], table.arguments): distinct_counts(groups, table, found[table.id])
         for table in group.details
     }
     answered = answers.of(user, groups, distinct, pane)

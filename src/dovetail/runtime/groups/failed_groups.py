@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dovetail.plan.group_plan import Detail, GroupPlan, GroupUser
+from dovetail.plan.group_plan import COUNTED_BY_DETAIL, GroupPlan, GroupUser
 from dovetail.query.aggregation import AggregateFunction
 from dovetail.query.expression import Column
-
-_COUNTED = {Detail.DISTINCT: AggregateFunction.COUNT_DISTINCT, Detail.SKETCH: AggregateFunction.APPROX_COUNT_DISTINCT}
 
 
 def users_of_part(group: GroupPlan, part: str) -> set[str]:
@@ -15,7 +13,7 @@ def users_of_part(group: GroupPlan, part: str) -> set[str]:
         if column.name == part:
             return {user.query for user in group.users if column.arguments in _arguments(user, None)}
     table = next(table for table in group.details if table.id == part)
-    return {user.query for user in group.users if table.arguments in _arguments(user, _COUNTED[table.detail])}
+    return {user.query for user in group.users if table.arguments in _arguments(user, COUNTED_BY_DETAIL[table.detail])}
 
 
 def _arguments(user: GroupUser, function: AggregateFunction | None) -> set[tuple[str, ...]]:

@@ -28,7 +28,7 @@ from dovetail.runtime.probe.snapshot import Entries, StoreSnapshot
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
-OnFailure = Callable[[set[str], Exception], None]
+OnQueriesFailure = Callable[[set[str], Exception], None]
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,12 @@ def needs_ranges(node: ProbeNode) -> bool:
 
 
 def range_demands(
-    node: ProbeNode, values: FrameValues, rows: ProbeRows, bounds: LegBounds, timezone: str, on_failure: OnFailure
+    node: ProbeNode,
+    values: FrameValues,
+    rows: ProbeRows,
+    bounds: LegBounds,
+    timezone: str,
+    on_failure: OnQueriesFailure,
 ) -> RangeDemands:
     """A range that fails takes its queries with it, and only these."""
     maker = _Maker(node, values, rows, timezone, on_failure)
@@ -116,7 +121,7 @@ def _mask(node: ProbeNode, legs: list[int]) -> U64:
 
 class _Maker:
     def __init__(
-        self, node: ProbeNode, values: FrameValues, rows: ProbeRows, timezone: str, on_failure: OnFailure
+        self, node: ProbeNode, values: FrameValues, rows: ProbeRows, timezone: str, on_failure: OnQueriesFailure
     ) -> None:
         self._node = node
         self._values = values

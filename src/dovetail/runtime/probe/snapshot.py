@@ -23,6 +23,7 @@ from dovetail.kernels.gather_rows import ABSENT, Gatherer, gather_fixed, make_re
 from dovetail.kernels.match.match_pairs import ALL_PASS, NONE_PASS
 from dovetail.kernels.match.match_ranges import EntryValues
 from dovetail.kernels.match.order_values import order_values
+from dovetail.kernels.select.select_all import OnFailure
 from dovetail.kernels.select.select_rows import Mask, any_of
 from dovetail.kernels.word_bits import WORD_BITS, has_bit, word_count
 from dovetail.plan.store_plan import EVENT_TIME, IndexPlan, StorePlan
@@ -35,7 +36,6 @@ from dovetail.store.bucket_file import Bucket, BucketIndex, BucketMeta
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
-OnFailure = Callable[[Expression, Exception], None]
 
 
 class MappedBucket:

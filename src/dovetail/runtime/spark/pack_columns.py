@@ -15,6 +15,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructType
 
+from dovetail.runtime.spark.types import quoted
 from dovetail.store.bad_rows import PLACE_COLUMNS
 
 TAG = "stream"
@@ -85,9 +86,9 @@ def union_streams(frames: Mapping[str, DataFrame], packing: Packing) -> DataFram
     for stream, frame in frames.items():
         column_by_slot = {slot: column for column, slot in packing.slot_by_column[stream].items()}
         slots = [
-            f"{_quoted(column_by_slot[slot])} AS {_quoted(slot)}"
+            f"{quoted(column_by_slot[slot])} AS {quoted(slot)}"
             if slot in column_by_slot
-            else f"CAST(NULL AS {data_type.simpleString()}) AS {_quoted(slot)}"
+            else f"CAST(NULL AS {data_type.simpleString()}) AS {quoted(slot)}"
             for slot, data_type in packing.type_by_slot.items()
         ]
         packed.append(frame.selectExpr(f"{packing.tag_of(stream)} AS {TAG}", *slots))
@@ -95,10 +96,6 @@ def union_streams(frames: Mapping[str, DataFrame], packing: Packing) -> DataFram
     for frame in packed[1:]:
         union = union.unionAll(frame)
     return union
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 def repacked_columns(whole: Packing, wanted: Packing) -> list[Column]:

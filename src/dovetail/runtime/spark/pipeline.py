@@ -24,11 +24,11 @@ from pyspark.sql.types import BinaryType, DataType, StringType
 from dovetail.core.errors import DovetailError, SessionError, StreamError
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.plan.wanted_columns import wanted_columns
-from dovetail.query.source_failure import SourceFailure
 from dovetail.query.stream import Stream
 from dovetail.query.stream_spec import CONTROL, StreamSpec
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.message import Message
+from dovetail.runtime.source_failure import SourceFailure
 from dovetail.runtime.spark.batch_gate import BatchGate, BatchStopped
 from dovetail.runtime.spark.pack_columns import Packing, column_types, pack_columns, repacked_columns, union_streams
 from dovetail.runtime.spark.run_spark import run_spark
@@ -143,13 +143,16 @@ class SparkPipeline:
             self._trigger = trigger
             self._start(columns)
 
-    def read_more(self, columns: ReadColumns) -> None:
-        """Before a query that needs these columns takes effect: have the running streaming query read them too."""
+    def read_more(self, columns: ReadColumns, is_wanted: Callable[[], bool]) -> None:
+        """Before a query that needs these columns takes effect: have the running streaming query read them too.
+
+        `is_wanted` is asked first if it must restart for them, and may raise what refuses the query.
+        """
         with self._lock:
             known = self._read.columns_by_stream
             # A stream that is left out now gets its columns when it is back.
             missing = {name: new for name in known if (new := columns.get(name, set()) - known[name])}
-            if missing and self.is_active:
+            if missing and self.is_active and is_wanted():
                 wanted = {stream: names | columns.get(stream, set()) for stream, names in known.items()}
                 with self._restarted(f"reading more columns: {missing}", wanted):
                     pass

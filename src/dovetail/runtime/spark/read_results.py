@@ -11,25 +11,9 @@ from pyspark.sql import types as T
 from dovetail.query.answer_columns import answer_columns
 from dovetail.query.join_query import JoinQuery, OutputColumn
 from dovetail.query.output_names import unique_names
-from dovetail.query.types import SqlType
+from dovetail.runtime.spark.types import spark_type
 from dovetail.store.manifest import ResultFile
 from dovetail.store.result_files import check_results
-
-_TYPES: dict[str, T.DataType] = {
-    "boolean": T.BooleanType(),
-    "tinyint": T.ByteType(),
-    "smallint": T.ShortType(),
-    "int": T.IntegerType(),
-    "bigint": T.LongType(),
-    "float": T.FloatType(),
-    "double": T.DoubleType(),
-    "string": T.StringType(),
-    "date": T.DateType(),
-    "timestamp": T.TimestampType(),
-    "timestamp_ntz": T.TimestampNTZType(),
-    "null": T.NullType(),
-    "window": T.StructType([T.StructField("start", T.TimestampType()), T.StructField("end", T.TimestampType())]),
-}
 
 
 def read_results(spark: SparkSession, root: Path, query: JoinQuery, files: list[ResultFile]) -> DataFrame:
@@ -59,9 +43,3 @@ def results_schema(output: tuple[OutputColumn, ...]) -> T.StructType:
     return T.StructType(
         [T.StructField(name, spark_type(column.type), True) for name, column in zip(names, output, strict=True)]
     )
-
-
-def spark_type(sql_type: SqlType) -> T.DataType:
-    if sql_type.name == "decimal":
-        return T.DecimalType(sql_type.precision, sql_type.scale)
-    return _TYPES[sql_type.name]

@@ -1,4 +1,4 @@
-"""Spark's column types as ours; what has no counterpart is refused with the cast to write."""
+"""Spark's column types as ours and back; what has no counterpart is refused with the cast to write."""
 
 from __future__ import annotations
 
@@ -7,20 +7,26 @@ from pyspark.sql import types as T
 from dovetail.core.errors import StreamError
 from dovetail.query.types import COLLATED, SqlType
 
-_NAMES: dict[type[T.DataType], str] = {
-    T.BooleanType: "boolean",
-    T.ByteType: "tinyint",
-    T.ShortType: "smallint",
-    T.IntegerType: "int",
-    T.LongType: "bigint",
-    T.FloatType: "float",
-    T.DoubleType: "double",
-    T.StringType: "string",
-    T.VarcharType: "string",
-    T.DateType: "date",
-    T.TimestampType: "timestamp",
-    T.TimestampNTZType: "timestamp_ntz",
+_TYPES: dict[str, T.DataType] = {
+    "boolean": T.BooleanType(),
+    "tinyint": T.ByteType(),
+    "smallint": T.ShortType(),
+    "int": T.IntegerType(),
+    "bigint": T.LongType(),
+    "float": T.FloatType(),
+    "double": T.DoubleType(),
+    "string": T.StringType(),
+    "date": T.DateType(),
+    "timestamp": T.TimestampType(),
+    "timestamp_ntz": T.TimestampNTZType(),
 }
+_ANSWERED_TYPES: dict[str, T.DataType] = {
+    **_TYPES,
+    "null": T.NullType(),
+    "window": T.StructType([T.StructField("start", T.TimestampType()), T.StructField("end", T.TimestampType())]),
+}
+"""Of answers, too: no column of a stream has these."""
+_NAMES = {**{type(data_type): name for name, data_type in _TYPES.items()}, T.VarcharType: "string"}
 _CHAR_KEY = "__CHAR_VARCHAR_TYPE_STRING"
 """Where Spark notes that a column of text was declared as CHAR or VARCHAR. A VARCHAR compares as any text does."""
 
@@ -52,3 +58,15 @@ def _sql_type_of(data_type: T.DataType) -> SqlType | None:
         return SqlType("decimal", data_type.precision, data_type.scale)
     name = _NAMES.get(type(data_type))
     return None if name is None else SqlType(name)
+
+
+def spark_type(sql_type: SqlType) -> T.DataType:
+    """Of a column of a stream or of answers."""
+    if sql_type.name == "decimal":
+        return T.DecimalType(sql_type.precision, sql_type.scale)
+    return _ANSWERED_TYPES[sql_type.name]
+
+
+def quoted(name: str) -> str:
+    """The name of a column as Spark's expressions take it, whatever is in it."""
+    return "`" + name.replace("`", "``") + "`"

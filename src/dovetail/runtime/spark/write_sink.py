@@ -16,6 +16,7 @@ from dovetail.core.errors import QueryError, SinkError
 from dovetail.core.secret_reference import resolved
 from dovetail.runtime.result_batch import ResultBatch
 from dovetail.runtime.spark.read_results import results_schema
+from dovetail.runtime.spark.types import quoted
 from dovetail.store.result_files import check_results
 
 KAFKA = "kafka"
@@ -50,7 +51,7 @@ def write_sink(spark: SparkSession, sink_format: str, options: Mapping[str, str]
         frame = rows.select(*_kafka_columns(names, for_writer.pop("key", ""), facts))
     else:
         identity = [fact.alias(name) for name, fact in zip(IDENTITY, facts, strict=True)] if is_identified else []
-        frame = rows.select(*(F.col(_quoted(name)) for name in names), *identity)
+        frame = rows.select(*(F.col(quoted(name)) for name in names), *identity)
     writer = frame.write.format(sink_format).options(**for_writer).mode(mode)
     try:
         (writer.partitionBy(*partition_by) if partition_by else writer).save()
@@ -73,7 +74,7 @@ def _rows(spark: SparkSession, batch: ResultBatch) -> tuple[DataFrame, Column]:
 
 
 def _kafka_columns(names: list[str], key: str, facts: tuple[Column, ...]) -> list[Column]:
-    row = F.struct(*(F.col(_quoted(name)) for name in names))
+    row = F.struct(*(F.col(quoted(name)) for name in names))
     headers = F.array(
         *(
             F.struct(F.lit(name).alias("key"), fact.cast("string").cast("binary").alias("value"))
@@ -85,7 +86,7 @@ def _kafka_columns(names: list[str], key: str, facts: tuple[Column, ...]) -> lis
         return columns
     if key not in names:
         raise QueryError(f"sink.key is {key!r}, which the query does not answer", hint=f"use one of {', '.join(names)}")
-    return [F.col(_quoted(key)).cast("string").alias("key"), *columns]
+    return [F.col(quoted(key)).cast("string").alias("key"), *columns]
 
 
 def _cause(error: Py4JJavaError) -> str:
@@ -94,7 +95,3 @@ def _cause(error: Py4JJavaError) -> str:
     while cause.getCause() is not None:
         cause = cause.getCause()
     return str(cause.toString())
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

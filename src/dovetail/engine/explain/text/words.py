@@ -85,11 +85,11 @@ def rows(value: float) -> str:
 def counted(count: int, what: str) -> str:
     """With the noun's plural where there is not one.
 
-    >>> counted(1, "row"), counted(1200, "query")
-    ('1 row', '1,200 queries')
+    >>> counted(1, "row"), counted(1200, "query"), counted(2, "frequent key")
+    ('1 row', '1,200 queries', '2 frequent keys')
     """
     if count != 1:
-        what = f"{what[:-1]}ies" if what.endswith("y") else f"{what}s"
+        what = f"{what[:-1]}ies" if what.endswith("y") and not what.endswith("ey") else f"{what}s"
     return f"{count:,} {what}"
 
 

@@ -13,8 +13,8 @@ from dataclasses import replace
 
 from dovetail.core.clock import Clock, system_clock
 from dovetail.core.errors import StreamError
-from dovetail.query.source_failure import SourceFailure
 from dovetail.query.stream_spec import StreamSpec
+from dovetail.runtime.source_failure import SourceFailure
 
 FIRST_RETRY_S, SLOWEST_RETRY_S = 1.0, 60.0
 _log = logging.getLogger("dovetail")

@@ -32,8 +32,7 @@ from dovetail.core.secret_reference import resolved
 from dovetail.query.formats import FILE_FORMATS, KAFKA
 from dovetail.query.row_rules import FIRST_TIME_US, LAST_TIME_US
 from dovetail.query.stream_spec import KAFKA_META_COLUMNS, Columns, StreamSpec
-from dovetail.runtime.spark.read_results import spark_type
-from dovetail.runtime.spark.types import is_collated
+from dovetail.runtime.spark.types import is_collated, quoted, spark_type
 from dovetail.store.bad_rows import RECORD, SOURCE
 
 ANSWER_TIMEOUT_S = 60.0
@@ -148,12 +147,12 @@ def _columns_of(spec: StreamSpec, reader: DataStreamReader, *, has_source: bool)
             + ", ".join(f"{name} {data_type.simpleString()}" for name, data_type in given.items()),
             hint="declare columns by the names and types that the source has; some may be left out",
         )
-    return frame.select(*(F.col(_quoted(name)) for name, _ in spec.columns))
+    return frame.select(*(F.col(quoted(name)) for name, _ in spec.columns))
 
 
 def with_places(spec: StreamSpec, frame: DataFrame) -> DataFrame:
     """The declared columns and those that say where a bad row comes from."""
-    return frame.select(*(F.col(_quoted(name)) for name, _ in spec.columns), *place_columns(spec))
+    return frame.select(*(F.col(quoted(name)) for name, _ in spec.columns), *place_columns(spec))
 
 
 def kafka_columns(spec: StreamSpec, frame: DataFrame, source: str | None = None) -> DataFrame:
@@ -172,15 +171,11 @@ def kafka_columns(spec: StreamSpec, frame: DataFrame, source: str | None = None)
     if source is None:
         return frame.select(*columns)
     placed = frame.select(*columns, *(F.col(name).alias(f"#{name}") for name in KAFKA_PLACE))
-    return placed.select(*(F.col(_quoted(name)) for name, _ in spec.columns), F.expr(source).alias(SOURCE))
+    return placed.select(*(F.col(quoted(name)) for name, _ in spec.columns), F.expr(source).alias(SOURCE))
 
 
 def schema_of(columns: Columns) -> StructType:
     return StructType([StructField(name, spark_type(sql_type)) for name, sql_type in columns])
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 def _cannot_read(spark: SparkSession, spec: StreamSpec, error: Exception) -> StreamError:
@@ -237,21 +232,21 @@ def decoded(spec: StreamSpec, frame: DataFrame, *others: str) -> DataFrame:
     if not keeps_records(spec):
         return frame
     columns = [*(name for name, _ in spec.columns), *others]
-    return frame.filter(record(spec).isNull()).select(*(F.col(_quoted(name)) for name in columns))
+    return frame.filter(record(spec).isNull()).select(*(F.col(quoted(name)) for name in columns))
 
 
 def record(spec: StreamSpec) -> Column:
     """The text where a value is missing because of it. A CSV line with more values than columns is as good as any."""
     if spec.kind != CSV:
-        return F.col(_quoted(RECORD))
-    missing = " OR ".join(f"{_quoted(name)} IS NULL" for name, _ in spec.columns)
-    return F.expr(f"CASE WHEN {missing} THEN {_quoted(RECORD)} END")
+        return F.col(quoted(RECORD))
+    missing = " OR ".join(f"{quoted(name)} IS NULL" for name, _ in spec.columns)
+    return F.expr(f"CASE WHEN {missing} THEN {quoted(RECORD)} END")
 
 
 def _may_be_bad(spec: StreamSpec, time: str) -> str:
     stream = spec.stream
     margin_us = _HOUR_US if stream.has_time_zone else _WIDEST_ZONE_HOURS * _HOUR_US
-    micros = f"unix_micros(CAST({_quoted(time)} AS TIMESTAMP))"
+    micros = f"unix_micros(CAST({quoted(time)} AS TIMESTAMP))"
     last = f"{LAST_TIME_US - margin_us}L"
     if stream.rules.max_ahead_us is not None:
         ahead_us = min(stream.rules.max_ahead_us, LAST_TIME_US) - margin_us

@@ -31,6 +31,7 @@ from dovetail.runtime.spark.sources.open_stream import (
     schema_of,
 )
 from dovetail.runtime.spark.sources.source_offsets import FileLog, file_number, source_dir
+from dovetail.runtime.spark.types import quoted
 from dovetail.store.manifest import PastBatch
 
 POOL = "dovetail-history"
@@ -78,7 +79,7 @@ class SourceHistory:
     def run(self, task: BatchTask, past: tuple[PastBatch, ...]) -> list[Message]:
         spark = self._session(task.timezone)
         wanted = {name: list({*columns, BATCH}) for name, columns in wanted_columns(task.plan, task.streams).items()}
-        frames = {name: self._frame(spark, name, past).select(*map(_quoted, wanted[name])) for name in sorted(wanted)}
+        frames = {name: self._frame(spark, name, past).select(*map(quoted, wanted[name])) for name in sorted(wanted)}
         packing = pack_columns({name: column_types(frame.schema, wanted[name]) for name, frame in frames.items()})
         for key, value in crossing_settings(packing.value_types).items():
             spark.conf.set(key, value)
@@ -220,7 +221,3 @@ def _batch_of(batch_by_path: dict[str, int]) -> Column:
     path = F.col("_metadata.file_path")
     unknown = F.raise_error(F.concat(F.lit("no batch read the file "), path)).cast(LongType())
     return F.coalesce(F.element_at(F.create_map(*pairs), path), unknown)
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
