@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from dovetail.engine.control.sink_spec import SinkSpec
     from dovetail.engine.control.statement_result import StatementResult
     from dovetail.query.stream_spec import StreamSpec
+    from dovetail.runtime.spark.class_archive import archive_options
+    from dovetail.runtime.spark.java import ensure_java
     from dovetail.runtime.spark.local_session import local_spark
     from dovetail.stats.catalog import StatsCatalog
 
@@ -92,6 +94,8 @@ __all__ = [
     "UnsupportedSql",
     "WorkerLost",
     "__version__",
+    "archive_options",
+    "ensure_java",
     "local_spark",
 ]
 
@@ -103,6 +107,8 @@ _MODULE_BY_NAME = {
     "StatementResult": "dovetail.engine.control.statement_result",
     "StatsCatalog": "dovetail.stats.catalog",
     "StreamSpec": "dovetail.query.stream_spec",
+    "archive_options": "dovetail.runtime.spark.class_archive",
+    "ensure_java": "dovetail.runtime.spark.java",
     "local_spark": "dovetail.runtime.spark.local_session",
 }
 
