@@ -34,6 +34,7 @@ DISTRIBUTION_BY_MODULE = {
     # These come with another library, which pins the version that fits.
     "py4j": "pyspark",
     "llvmlite": "numba",
+    "anyio": "fastapi",
 }
 
 WITHOUT = """

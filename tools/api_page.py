@@ -31,6 +31,8 @@ PARTS: dict[str, dict[str, Any]] = {
         "Session": dovetail.Session,
         "Query": dovetail.Query,
         "local_spark": dovetail.local_spark,
+        "ensure_java": dovetail.ensure_java,
+        "archive_options": dovetail.archive_options,
     },
     "What they give": {
         "QueryStatus": dovetail.QueryStatus,

@@ -13,12 +13,14 @@ from dovetail.core.errors import (
     BucketMissing,
     CheckpointLocked,
     CheckpointVersionMismatch,
+    ColumnTooLarge,
     ConfigError,
     CrossProduct,
     DamagedFile,
     DovetailError,
     EvaluationError,
     HistoryError,
+    InternalError,
     LimitExceeded,
     ManifestVersionTaken,
     MissingPackage,
@@ -26,6 +28,7 @@ from dovetail.core.errors import (
     QueryError,
     QueryExists,
     RequestReused,
+    SecretError,
     ServiceError,
     SessionError,
     SinkError,
@@ -47,6 +50,8 @@ if TYPE_CHECKING:
     from dovetail.engine.control.sink_spec import SinkSpec
     from dovetail.engine.control.statement_result import StatementResult
     from dovetail.query.stream_spec import StreamSpec
+    from dovetail.runtime.spark.class_archive import archive_options
+    from dovetail.runtime.spark.java import ensure_java
     from dovetail.runtime.spark.local_session import local_spark
     from dovetail.stats.catalog import StatsCatalog
 
@@ -58,12 +63,14 @@ __all__ = [
     "BucketMissing",
     "CheckpointLocked",
     "CheckpointVersionMismatch",
+    "ColumnTooLarge",
     "ConfigError",
     "CrossProduct",
     "DamagedFile",
     "DovetailError",
     "EvaluationError",
     "HistoryError",
+    "InternalError",
     "LimitExceeded",
     "ManifestVersionTaken",
     "MissingPackage",
@@ -73,6 +80,7 @@ __all__ = [
     "QueryExists",
     "QueryStatus",
     "RequestReused",
+    "SecretError",
     "ServiceError",
     "Session",
     "SessionError",
@@ -92,6 +100,8 @@ __all__ = [
     "UnsupportedSql",
     "WorkerLost",
     "__version__",
+    "archive_options",
+    "ensure_java",
     "local_spark",
 ]
 
@@ -103,6 +113,8 @@ _MODULE_BY_NAME = {
     "StatementResult": "dovetail.engine.control.statement_result",
     "StatsCatalog": "dovetail.stats.catalog",
     "StreamSpec": "dovetail.query.stream_spec",
+    "archive_options": "dovetail.runtime.spark.class_archive",
+    "ensure_java": "dovetail.runtime.spark.java",
     "local_spark": "dovetail.runtime.spark.local_session",
 }
 

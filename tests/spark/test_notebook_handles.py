@@ -63,7 +63,10 @@ def test_a_query_is_followed_while_the_session_runs_as_in_pyspark(spark: SparkSe
         assert "division" in str(failing.exception).lower()
         batches = [progress["batchId"] for progress in session.recent_progress]
         assert batches == list(range(len(batches)))
-        assert session.recent_progress[-1] == session.progress
+        newest = session.progress
+        assert newest is not None
+        assert [stream.pop("failing") for stream in newest["streams"]] == [None, None]
+        assert session.recent_progress[-1] == newest
         following = pairs.tail()
     assert list(following) == []
     assert following.end_reason == "stopped"

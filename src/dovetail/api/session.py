@@ -366,7 +366,10 @@ class Session:
 
     @property
     def recent_progress(self) -> list[dict[str, Any]]:
-        """As `progress`, of the last batches of this process, at most 32, the newest last."""
+        """As `progress`, of the last batches of this process, at most 32, the newest last.
+
+        Which sources fail now is in `progress` only.
+        """
         return [print_progress(figures) for figures in self._engine.head.recent.batches]
 
     @overload

@@ -72,7 +72,7 @@ def class_archive() -> ClassArchive | None:
 
 
 def archive_options() -> tuple[str, ...]:
-    """For a JVM that starts now: those of an archive that is there."""
+    """Options of Java for a driver that starts now: those that use what `dovetail warm-up` archived, if it is there."""
     archive = class_archive()
     return archive.use_options if archive is not None and archive.path.is_file() else ()
 
