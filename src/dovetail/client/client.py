@@ -100,13 +100,18 @@ class Client:
         return Validation.from_json(self._transport.ask("/v1/validate", {"sql": sql}))
 
     @overload
-    def explain(self, format: Literal["text"] = "text") -> str: ...
+    def explain(self, format: Literal["text"] = "text", *, trace: bool = False) -> str: ...
     @overload
-    def explain(self, format: Literal["json"]) -> dict[str, Any]: ...
+    def explain(self, format: Literal["json"], *, trace: bool = False) -> dict[str, Any]: ...
 
-    def explain(self, format: Literal["text", "json"] = "text") -> Any:  # noqa: A002 - as in a session
-        """The shared plan of all queries."""
-        return explanation(self._transport, "/v1/plan", format)
+    def explain(
+        self,
+        format: Literal["text", "json"] = "text",  # noqa: A002 - as in a session
+        *,
+        trace: bool = False,
+    ) -> Any:
+        """The shared plan of all queries; with `trace` also how it was made."""
+        return explanation(self._transport, "/v1/plan", format, {"trace": trace})
 
     @property
     def progress(self) -> dict[str, Any] | None:

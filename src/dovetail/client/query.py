@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, overload
 from urllib.parse import quote
 
@@ -165,7 +165,9 @@ def query_path(name: str) -> str:
     return f"/v1/queries/{quote(name, safe='')}"
 
 
-def explanation(transport: Transport, path: str, form: Literal["text", "json"]) -> Any:
+def explanation(
+    transport: Transport, path: str, form: Literal["text", "json"], more: Mapping[str, Any] | None = None
+) -> Any:
     accept = "text/plain" if form == "text" else "application/json"
-    answer = transport.get(path, params={"format": form}, accept=accept)
+    answer = transport.get(path, params={"format": form, **(more or {})}, accept=accept)
     return ShownText(answer.text) if form == "text" else json_of(answer)

@@ -24,7 +24,7 @@ UNMET = f"SELECT a.v FROM a WHERE NOT EXISTS (SELECT 1 FROM b WHERE {IN_TIME})"
 
 class SetClock:
     def __init__(self) -> None:
-        self.now = 1000.0
+        self.now = 1_704_067_300.0  # beside the event times of the rows: later ones would be kept aside
 
     def __call__(self) -> float:
         return self.now

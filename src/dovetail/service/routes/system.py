@@ -34,9 +34,9 @@ unversioned = APIRouter(tags=["service"])
 
 
 @routes.get("/plan", responses={**answers_as("text/plain", "application/json"), **errors()}, response_class=Response)
-async def plan(service: Served, _caller: Reader, form: Form = "text") -> Response:
-    """The shared plan of all queries."""
-    found = await run_in_threadpool(explain_plan, service.engine, form)
+async def plan(service: Served, _caller: Reader, form: Form = "text", *, trace: bool = False) -> Response:
+    """The shared plan of all queries, and with `trace` how it was made."""
+    found = await run_in_threadpool(lambda: explain_plan(service.engine, form, trace=trace))
     return PlainTextResponse(found) if isinstance(found, str) else JsonAnswer(found)
 
 
