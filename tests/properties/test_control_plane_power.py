@@ -29,8 +29,8 @@ apply_all = ControlPlane.applied
 make_plan = Planner.plan
 
 
-def forgets_requests_at_a_restart(self: Changelog, root: Path) -> None:
-    begin_changelog(self, root)
+def forgets_requests_at_a_restart(self: Changelog, root: Path, **options: Any) -> None:
+    begin_changelog(self, root, **options)
     self._by_request = {}
 
 

@@ -28,6 +28,9 @@ from tests.support.oracles.case_oracle import CaseOracle
 from tests.support.restless import any_placement_is_better, colliding_codes, random_loads
 from tests.support.scenario import IDLE_TIMEOUT_S, Scenario
 
+EPOCH_S = 1_767_225_600.0
+"""When scenarios begin, 2026-01-01: after the times of their rows, which else would be too far ahead to be used."""
+
 AfterBatch = Callable[[LocalSession], None]
 
 
@@ -84,7 +87,7 @@ class ScenarioRun:
     def _clock(self) -> float:
         begins = self._scenario.begins
         committed = -1 if self._session is None else self._session.engine.head.batch
-        return begins[min(committed + 1, len(begins) - 1)]
+        return EPOCH_S + begins[min(committed + 1, len(begins) - 1)]
 
     def _run_batch(self, batch: int) -> None:
         scenario = self._scenario

@@ -41,12 +41,12 @@ class HideSecrets(logging.Filter):
         if not _values:
             return True
         record.msg, record.args = without_secrets(record.getMessage()), None
-        if record.exc_info and not record.exc_text:
-            record.exc_text = logging.Formatter().formatException(record.exc_info)
-        if record.exc_text:
+        told = record.exc_text
+        if record.exc_info and not told:
+            told = logging.Formatter().formatException(record.exc_info)
+        if told and without_secrets(told) != told:
             # Handlers print the text where there is one; the exception itself has the secret.
-            record.exc_text = without_secrets(record.exc_text)
-            record.exc_info = None
+            record.exc_text, record.exc_info = without_secrets(told), None
         return True
 
 

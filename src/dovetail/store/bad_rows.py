@@ -152,4 +152,4 @@ def time_text(micros: int) -> str:
     try:
         return str(_EPOCH + timedelta(microseconds=micros))
     except OverflowError:
-        return f"year {1970 + int(micros // 31_556_952_000_000)}"
+        return f"year {np.datetime64(micros, 'us').astype('datetime64[Y]').astype(np.int64) + 1970}"

@@ -42,7 +42,7 @@ class Feed:
         self.session.create_query(BY_X, "by_x")
         self.session.create_query(BY_Y, "by_y")
         if self.session.engine.plans.placer is not None:
-            self.session.engine.plans.placer.rules = PlacingRules(least_rows=0)
+            self.session.engine.plans.placer.rules = PlacingRules(least_rows=0, work=1e5)
         self._rng = np.random.default_rng(3)
         self._seconds = 0
         self._expected = {"by_x": 0, "by_y": 0}
