@@ -42,7 +42,7 @@ class Feed:
         self.session.create_query(BY_X, "by_x")
         self.session.create_query(BY_Y, "by_y")
         if self.session.engine.plans.placer is not None:
-            self.session.engine.plans.placer.rules = PlacingRules(least_rows=0, work=1e5)
+            self.session.engine.plans.placer.rules = PlacingRules(least_rows=0)
         self._rng = np.random.default_rng(3)
         self._seconds = 0
         self._expected = {"by_x": 0, "by_y": 0}
@@ -83,6 +83,7 @@ def together(rng: np.random.Generator) -> Keys:
     return {"x": x, "y": (7 * x + 3) % KEYS}
 
 
+@pytest.mark.slow
 def test_keys_that_come_to_go_together_are_placed_together(tmp_path: Path) -> None:
     feed = Feed(tmp_path)
     feed.push(apart, 5)
@@ -104,6 +105,7 @@ def test_keys_that_come_to_go_together_are_placed_together(tmp_path: Path) -> No
     assert "placed where rows meet" in explained
 
 
+@pytest.mark.slow
 def test_noise_moves_nothing(tmp_path: Path) -> None:
     feed = Feed(tmp_path)
     feed.push(apart, 8)
@@ -146,6 +148,7 @@ def _group(key: int) -> int:
     return int(group_of_codes(hash_keys([pa.array([key])]).codes, 64)[0])
 
 
+@pytest.mark.slow
 def test_the_engine_ships_exactly_what_the_model_says(tmp_path: Path) -> None:
     """Whatever the placements, as long as all rows are in the sample; rows without a key too."""
 
