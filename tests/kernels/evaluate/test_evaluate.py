@@ -260,3 +260,17 @@ def _seconds(action: Callable[[], object]) -> float:
     began = time.thread_time()
     action()
     return time.thread_time() - began
+
+
+@pytest.mark.parametrize(
+    ("digits", "rounded"),
+    [(2**31 - 1, [1e308, 0.125, 5e-324]), (300, [1e308, 0.125, 0.0]), (2, [1e308, 0.13, 0.0]), (-(2**31), [0.0] * 3)],
+)
+def test_rounding_to_more_digits_than_a_number_has_leaves_it(digits: int, rounded: list[float]):
+    rounding = call("round", D, Literal(digits, INT), type=DOUBLE)
+    assert values(rounding, d=doubles(1e308, 0.125, 5e-324)) == rounded
+
+
+def test_a_number_beyond_all_digits_of_a_decimal_says_so():
+    with pytest.raises(EvaluationError, match="does not fit"):
+        values(call("cast", D, type=SqlType("decimal", 38, 38)), d=doubles(1e308))

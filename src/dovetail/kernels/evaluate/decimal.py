@@ -73,6 +73,9 @@ def _whole(value: Decimal) -> int:
 
 def round_decimal(value: Decimal, target: SqlType) -> Decimal:
     """`value` half up to the scale of `target`; fails if it has too many digits."""
+    # So large that not even the wide context has its digits.
+    if value and value.adjusted() >= target.precision:
+        raise fail(f"{value} does not fit {target}", _OVERFLOW_HINT)
     rounded = value.quantize(Decimal(1).scaleb(-target.scale), decimal.ROUND_HALF_UP, _WIDE_CONTEXT)
     if len(rounded.as_tuple().digits) > target.precision:
         raise fail(f"{value} does not fit {target}", _OVERFLOW_HINT)

@@ -30,6 +30,8 @@ from dovetail.query.expression import Call, Literal
 Function = Callable[[list[Value], Call, Rows], Value]
 
 _CONTEXT = decimal.Context(prec=400, rounding=decimal.ROUND_HALF_UP, Emax=10_000, Emin=-10_000)
+_MOST_DIGITS = 350
+"""No number has more before or after its point; to round to more is to round to these."""
 _OVERFLOW_HINT = "cast the argument to decimal(38,s) first"
 
 
@@ -82,7 +84,7 @@ def _round(args: list[Value], call: Call, rows: Rows) -> Value:
     """Half up, on the decimal digits that Spark prints the number with."""
     digits_literal = call.args[1]
     assert isinstance(digits_literal, Literal)
-    digits = digits_literal.value
+    digits = max(-_MOST_DIGITS, min(digits_literal.value, _MOST_DIGITS))
     source = call.args[0].type
     if source.name == "double" and digits == 0:
         return _on_doubles(_round_half_up)(args, call, rows)
@@ -109,7 +111,10 @@ def _round_half_up(values: Numbers) -> Numbers:
 def _round_floating(value: float, shown: str, digits: int) -> float:
     if not math.isfinite(value):
         return value
-    return float(Decimal(shown).quantize(Decimal(1).scaleb(-digits), context=_CONTEXT)) + 0.0
+    number = Decimal(shown)
+    if digits + int(number.as_tuple().exponent) >= 0:
+        return value + 0.0  # it has no digit to lose
+    return float(number.quantize(Decimal(1).scaleb(-digits), context=_CONTEXT)) + 0.0
 
 
 def _round_decimal(value: Decimal, step: Decimal, call: Call) -> Decimal:
