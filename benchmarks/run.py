@@ -23,6 +23,7 @@ from benchmarks.suites import (
     adhoc,
     aggregates,
     elastic,
+    faults,
     ilp,
     materialize,
     multiway,
@@ -60,6 +61,7 @@ SUITES_WITHOUT_SPARK: dict[str, Callable[[BenchOptions, Steps], dict[str, object
     "materialize": materialize.run,
     "skew": skew.run,
     "placement": placement.run,
+    "faults": faults.run,
 }
 
 

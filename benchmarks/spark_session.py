@@ -19,7 +19,7 @@ def memory_bytes() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def start_spark(cores: int, folder: Path) -> SparkSession:
+def start_spark(cores: int, folder: Path, **conf: str) -> SparkSession:
     """Half of the memory is the JVM's: the peer keeps its state there, ours lives in files and Python workers."""
     heap_gib = max(1, memory_bytes() // 2**31)
     folder.mkdir(parents=True, exist_ok=True)
@@ -33,6 +33,7 @@ def start_spark(cores: int, folder: Path) -> SparkSession:
         spark__sql__parquet__outputTimestampType="TIMESTAMP_MICROS",
         spark__sql__streaming__checkpointFileManagerClass=FILE_SYSTEM_CHECKPOINTS,
         spark__sql__streaming__numRecentProgressUpdates="100000",
+        **conf,
     )
 
 

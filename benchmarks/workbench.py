@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -165,12 +166,24 @@ class Workbench:
         return not unequal
 
     def run_dovetail(
-        self, files: StreamFiles, sql_by_name: Mapping[str, str], seconds_per_batch: int, *, read_answers: bool
+        self,
+        files: StreamFiles,
+        sql_by_name: Mapping[str, str],
+        seconds_per_batch: int,
+        *,
+        read_answers: bool,
+        **options: Any,
     ) -> DovetailRun:
         self.collect_garbage()
         folder = self.fresh_folder("dovetail")
         return run_dovetail(
-            self.spark, files, sql_by_name, folder, seconds_per_batch=seconds_per_batch, read_answers=read_answers
+            self.spark,
+            files,
+            sql_by_name,
+            folder,
+            seconds_per_batch=seconds_per_batch,
+            read_answers=read_answers,
+            **options,
         )
 
     def run_spark(

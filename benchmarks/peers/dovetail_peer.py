@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -40,9 +41,10 @@ def run_dovetail(
     *,
     seconds_per_batch: int,
     read_answers: bool = True,
+    **options: Any,
 ) -> DovetailRun:
     """Drain the files once. The clock runs from `start` to the end of the last batch's commit."""
-    session = Session(spark, str(folder))
+    session = Session(spark, str(folder), **options)
     for stream in files.workload.streams:
         frame = read_stream(spark, files, stream, seconds_per_batch)
         session.create_stream(stream, frame, event_time="ts", lateness=LATENESS)

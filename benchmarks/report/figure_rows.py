@@ -279,6 +279,28 @@ def _elastic_rows(figures: Figures) -> list[FigureRow]:
     ]
 
 
+def _faults_rows(figures: Figures) -> list[FigureRow]:
+    driver, executor = figures["driver"], figures["executor"]
+    damage, unsynced = figures["damage"], figures["unsynced"]
+    costs = "; ".join(f"`{name}` {cost['ratio']}x" for name, cost in figures["sync_cost"].items())
+    return [
+        FigureRow("drivers killed; answers lost; doubled", f"{driver['tried']}; {driver['lost']}; {driver['doubled']}"),
+        FigureRow(
+            "executors and Python workers killed; sessions ended; answers wrong",
+            f"{executor['tried']}; {executor['ended']}; {executor['wrong']}",
+        ),
+        FigureRow(
+            "files damaged; told of; answers exact; silently wrong",
+            f"{damage['tried']}; {damage['told']}; {damage['exact']}; {damage['silent']}",
+        ),
+        FigureRow(
+            "images left by a loss of power; not opened; acknowledged and lost",
+            f"{unsynced['tried']}; {unsynced['unopened']}; {unsynced['acknowledged_lost']}",
+        ),
+        FigureRow("time with syncs and checksums over neither", costs),
+    ]
+
+
 ROWS_BY_SUITE: Mapping[str, Callable[[Figures], list[FigureRow]]] = {
     "single": _single_rows,
     "queries": _queries_rows,
@@ -296,4 +318,5 @@ ROWS_BY_SUITE: Mapping[str, Callable[[Figures], list[FigureRow]]] = {
     "placement": placement_rows,
     "partition": partition_rows,
     "elastic": _elastic_rows,
+    "faults": _faults_rows,
 }

@@ -207,6 +207,31 @@ def _partition(figures: Figures, path: Path) -> None:
             plain_ticks(axes, list(cases))
 
 
+def _faults(figures: Figures, path: Path) -> None:
+    tried = {
+        "drivers\nkilled": figures["driver"]["tried"],
+        "executors,\nworkers killed": figures["executor"]["tried"],
+        "files\ndamaged": figures["damage"]["tried"],
+        "losses\nof power": figures["unsynced"]["tried"],
+    }
+    wrong = sum(
+        figures[part][key]
+        for part, keys in {
+            "driver": ("lost", "doubled"),
+            "executor": ("ended", "wrong"),
+            "damage": ("silent",),
+            "unsynced": ("unopened", "acknowledged_lost"),
+        }.items()
+        for key in keys
+    )
+    with drawing(path, panels=2) as (faults, cost):
+        bars(faults, list(tried), {"tried": list(tried.values())}, unit="tried")
+        faults.set_title(f"lost, doubled, wrong or silent: {wrong}")
+        ratios = {name: each["ratio"] for name, each in figures["sync_cost"].items()}
+        bars(cost, list(ratios), {"ratio": list(ratios.values())}, unit="time over that without")
+        cost.set_title("syncs and checksums")
+
+
 PLOT_BY_SUITE: Mapping[str, Callable[[Figures, Path], None]] = {
     "single": _single,
     "queries": _queries,
@@ -224,4 +249,5 @@ PLOT_BY_SUITE: Mapping[str, Callable[[Figures, Path], None]] = {
     "placement": _placement,
     "partition": _partition,
     "elastic": _elastic,
+    "faults": _faults,
 }

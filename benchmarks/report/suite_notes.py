@@ -180,4 +180,16 @@ NOTE_BY_SUITE: Mapping[str, SuiteNote] = {
         ),
         "Input that rises, flickers and falls. On two cores more units give no speed, so memory asks for them.",
     ),
+    "faults": SuiteNote(
+        "What do kills, damage and losses of power cost?",
+        lambda figures: (
+            f"{figures['driver']['tried']} drivers killed: {figures['driver']['lost']} answers lost, "
+            f"{figures['driver']['doubled']} doubled; {figures['damage']['tried']} files damaged: "
+            f"{figures['damage']['silent']} silently; safety takes {figures['sync_cost_ratio']}x the time at most"
+        ),
+        "Drivers die by SIGKILL with their JVM, at moments drawn from a seed: starting, opening, in batches, between a "
+        "commit and Spark's own, while queries are created and dropped, while stopping; then they start again on the "
+        "same checkpoint. Answers are compared with DuckDB's over the same files, row by row. Times are "
+        "medians of pairs.",
+    ),
 }

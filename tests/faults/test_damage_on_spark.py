@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.faults.spark_damage import Inflict, SparkDamage, flipped, remove, rewrite
+from benchmarks.faults.spark_damage import Inflict, SparkDamage, flipped, remove, rewrite
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.faults.power_loss import Unsynced
-from tests.support.faults.try_damage import (
+from benchmarks.faults.damage import KINDS, ON_SPARK_ONLY
+from benchmarks.faults.power_loss import Unsynced
+from benchmarks.faults.try_damage import (
     Answers,
     Outcome,
     exact_after_power_losses,
@@ -23,7 +24,7 @@ from tests.support.faults.try_damage import (
     try_stopped,
 )
 
-IN_ONE_PROCESS = {"bucket", "state", "manifest", "changelog entry", "changelog end", "layout", "result"}
+IN_ONE_PROCESS = set(KINDS) - set(ON_SPARK_ONLY)
 
 
 @pytest.mark.parametrize("try_all", [try_stopped, pytest.param(try_running, marks=pytest.mark.slow)])

@@ -8,16 +8,10 @@ from typing import Any
 
 import pytest
 
+from benchmarks.faults.small_program import LATER, QUERIES, open_session
 from dovetail.engine.control.registry import QueryState
 from dovetail.testing.local_session import LocalSession
-from tests.support.old_checkpoint import (
-    BATCHES_BEFORE,
-    LATER,
-    QUERIES,
-    open_session,
-    run_first_part,
-    run_second_part,
-)
+from tests.support.old_checkpoint import BATCHES_BEFORE, run_first_part, run_second_part
 
 CHECKPOINTS = sorted((Path(__file__).parent / "checkpoints").glob("*.tar.gz"))
 NAMES = [*QUERIES, *LATER]

@@ -15,7 +15,7 @@ from dovetail.core.errors import DovetailError
 
 SUITES_TEXT = (
     "single, queries, window, multiway, smallest, ilp, adaptive, tpch-multi, materialize, adhoc, skew, theta, "
-    "aggregates, placement, partition or elastic."
+    "aggregates, placement, partition, elastic or faults."
 )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -16,6 +16,7 @@ KINDS = {
     "changelog end": "changelog/last",
     "layout": "dovetail.json",
     "result": "results/*/*.parquet",
+    "bad rows": "bad_rows/*/*.parquet",
     "delivery mark": "delivered/*.json",
     "spark offsets": "spark/offsets/[0-9]*",
     "spark commits": "spark/commits/[0-9]*",
@@ -23,6 +24,8 @@ KINDS = {
     "spark metadata": "spark/metadata",
 }
 """Patterns of the files of each kind that a checkpoint has."""
+ON_SPARK_ONLY = ("delivery mark", "spark offsets", "spark commits", "spark source log", "spark metadata")
+"""A session in one process has none of these."""
 
 
 class How(Enum):
@@ -56,10 +59,12 @@ class Damage:
             os.fsync(file.fileno())
 
 
-def damages(root: Path, of_each_kind: int) -> Iterator[Damage]:
-    """Of every kind some files, from the first to the last, each damaged in every way."""
-    for kind, pattern in KINDS.items():
-        paths = sorted(path.relative_to(root).as_posix() for path in root.glob(pattern))
-        for place in sorted({round(i * (len(paths) - 1) / max(of_each_kind - 1, 1)) for i in range(of_each_kind)}):
-            if paths:
-                yield from (Damage(kind, paths[place], how) for how in How)
+def damages(root: Path, of_each_kind: int, kinds: Iterable[str] = KINDS, ways: Iterable[How] = How) -> Iterator[Damage]:
+    """Of every kind some files, from the first to the last, or the newest, each damaged in these ways."""
+    for kind, pattern in ((kind, KINDS[kind]) for kind in kinds):
+        found = sorted(root.glob(pattern), key=lambda path: (len(path.name), path.as_posix()))
+        paths = [path.relative_to(root).as_posix() for path in found]
+        last = len(paths) - 1
+        places = {round(i * last / (of_each_kind - 1)) for i in range(of_each_kind)} if of_each_kind > 1 else {last}
+        for place in sorted(places) if paths else ():
+            yield from (Damage(kind, paths[place], how) for how in ways)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
+from benchmarks.faults.damage import KINDS, Damage, How, damages
+from benchmarks.faults.power_loss import Moment, SyncRecorder, Unsynced
+from benchmarks.faults.small_program import LATER, QUERIES, SCHEMA, STREAMS, open_session, rows_of
 from dovetail.core.errors import DovetailError, StoreError
 from dovetail.store.result_files import forget_checked
 from dovetail.testing.local_session import LocalSession
-from tests.support.faults.damage import Damage, damages
-from tests.support.faults.power_loss import Moment, SyncRecorder, Unsynced
-from tests.support.old_checkpoint import LATER, QUERIES, open_session, push
 
 BATCHES = 5
 DAMAGED_AT = 3
@@ -22,6 +24,9 @@ RECORDED_BATCHES = 3
 GOES_ON_EVERY = 5
 NAMES = ["pairs", "running", "padded", "dropped", "later"]
 PENDING = "pending"
+BAD_ROWS = "bad rows"
+BAD_BATCH = 1
+"""One of its rows is of a time that no clock has."""
 
 Answers = dict[str, list[Any]]
 
@@ -46,13 +51,19 @@ def exact_answers(folder: Path) -> Answers:
     return found
 
 
-def try_stopped(folder: Path, expected: Answers, of_each_kind: int = 2) -> Iterator[Outcome]:
+def try_stopped(
+    folder: Path,
+    expected: Answers,
+    of_each_kind: int = 2,
+    kinds: Iterable[str] = KINDS,
+    ways: Sequence[How] = tuple(How),
+) -> Iterator[Outcome]:
     """Every kind of file damaged in every way while no session runs."""
     whole = folder / "whole"
     session = open_session(whole)
     _run_to_damage(session)
     session.close()
-    for number, damage in enumerate(damages(whole, of_each_kind)):
+    for number, damage in enumerate(damages(whole, of_each_kind, kinds, ways)):
         root = folder / str(number)
         shutil.copytree(whole, root)
         damage.inflict(root)
@@ -139,9 +150,12 @@ def _outcome(damage: Damage, run: Any, expected: Answers) -> Outcome:
         return Outcome(damage, str(error), is_silent=False, is_told_well=bool(error.hint) and ":" in error.what)
     except DovetailError as error:
         return Outcome(damage, str(error), is_silent=False, is_told_well=bool(error.hint))
+    except Exception as error:  # noqa: BLE001 - not silent, but nobody knows what to do
+        return Outcome(damage, repr(error), is_silent=False, is_told_well=False)
     # A batch that was set aside runs again, and what was accepted after it takes effect with it: so there may be more.
     is_late = bool(Counter(expected[PENDING]) - Counter(found[PENDING]))
-    return Outcome(damage, None, is_silent=is_late or any(found[name] != expected[name] for name in NAMES))
+    compared = [*NAMES, BAD_ROWS]
+    return Outcome(damage, None, is_silent=is_late or any(found[name] != expected[name] for name in compared))
 
 
 def _go_on(root: Path) -> Answers:
@@ -177,7 +191,20 @@ def _run_to_damage(session: LocalSession) -> None:
 
 
 def _answers(session: LocalSession) -> Answers:
-    return {name: _rows(session, name) for name in [*NAMES, PENDING]}
+    kept_aside = sorted((row.batch, row.reason, repr(row.values)) for row in session.bad_rows(STREAMS[0]))
+    return {name: _rows(session, name) for name in [*NAMES, PENDING]} | {BAD_ROWS: kept_aside}
+
+
+def push(session: LocalSession, batch: int) -> None:
+    tables = {stream: rows_of(batch, stream) for stream in STREAMS}
+    if batch == BAD_BATCH:
+        tables[STREAMS[0]] = pa.concat_tables([tables[STREAMS[0]], _impossible_row()])
+    session.push(tables, splits=2)
+
+
+def _impossible_row() -> pa.Table:
+    values = [pa.array([1], field.type) for field in SCHEMA][:-1]
+    return pa.Table.from_arrays([*values, pa.array([1 << 62]).view(SCHEMA.field("ts").type)], schema=SCHEMA)
 
 
 def _rows(session: LocalSession, name: str) -> list[Any]:
