@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
 import pytest
 
-from dovetail.service.access.tokens import Role, TokenFile
+from dovetail.core.errors import UnknownName
+from dovetail.service import query_desk
+from dovetail.service.access.owners import Owners
+from dovetail.service.access.refusals import NotYet
+from dovetail.service.access.tokens import Caller, Role, TokenFile
 from dovetail.service.app import make_app
 from dovetail.service.config.config import load_config
 from dovetail.service.config.options import ServiceOptions
 from dovetail.service.desired_state import DesiredState
+from dovetail.service.query_desk import QueryDesk, QueryDraft
 from dovetail.service.server import Server
 from tests.support.served_local import ServedLocalSession
 
@@ -89,3 +95,35 @@ def test_somebody_may_create_what_the_file_could_not(served):
 
 def test_a_service_without_a_file_has_nothing_to_apply(world):
     assert world.client().post("/v1/apply").status_code == 404
+
+
+def test_a_query_that_comes_before_the_streams_of_the_file_waits_for_them(tmp_path):
+    file = tmp_path / "serve.yaml"
+    file.write_text(FILE)
+    session = ServedLocalSession(tmp_path / "checkpoint")
+    desired = DesiredState(load_config(file))
+    options = ServiceOptions(tmp_path / "service", port=0)
+    desk = QueryDesk(session, Owners(options.owners_file), options, desired)
+    admin = Caller("admin", Role.ADMIN)
+    with ThreadPoolExecutor(1) as pool:
+        early = pool.submit(desk.create, admin, QueryDraft("SELECT value FROM a", "early"), "")
+        with pytest.raises(TimeoutError):
+            early.result(0.2)
+        desired.apply(session)
+        assert early.result(60).name == "early"
+    with pytest.raises(UnknownName):
+        desk.create(admin, QueryDraft("SELECT value FROM no_such", "late"), "")
+    session.stop()
+
+
+def test_streams_of_the_file_that_do_not_come_in_time_are_asked_for_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(query_desk, "FILE_PATIENCE_S", 0.0)
+    file = tmp_path / "serve.yaml"
+    file.write_text(FILE)
+    session = ServedLocalSession(tmp_path / "checkpoint")
+    options = ServiceOptions(tmp_path / "service", port=0)
+    desk = QueryDesk(session, Owners(options.owners_file), options, DesiredState(load_config(file)))
+    with pytest.raises(NotYet) as refused:
+        desk.create(Caller("admin", Role.ADMIN), QueryDraft("SELECT value FROM a", "early"), "")
+    assert refused.value.retry_after_s
+    session.stop()

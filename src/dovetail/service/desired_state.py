@@ -23,6 +23,9 @@ class DesiredState:
         """Without a file nothing is desired."""
         self._config = config
         self._lock = threading.Lock()
+        self._was_applied = threading.Event()
+        if config is None:
+            self._was_applied.set()
         self.failed: dict[tuple[str, str], FileChange] = {}
 
     @property
@@ -51,7 +54,12 @@ class DesiredState:
                     failed[done.kind, done.name] = done
                 (_log.error if done.step is Step.FAIL else _log.info)("%s %s", config.file or "the file", done)
             self.failed = failed
+            self._was_applied.set()
             return tuple(made)
+
+    def await_applied(self, timeout_s: float = 0.0) -> bool:
+        """Whether all that the file asks for was tried once, so that what is missing now will not come by itself."""
+        return self._was_applied.wait(timeout_s)
 
     def failed_query(self, name: str) -> FileChange | None:
         return self.failed.get(("query", name))

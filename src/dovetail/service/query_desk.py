@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dovetail.core.errors import UnknownQuery
+from dovetail.core.errors import UnknownName, UnknownQuery
 from dovetail.core.secret_reference import is_reference
 from dovetail.engine.control.changelog import Action
 from dovetail.engine.control.query_options import SINK
 from dovetail.engine.control.registry import QueryRecord, QueryState
 from dovetail.service.access.owners import Owners
 from dovetail.service.access.rate_limit import RateLimit
-from dovetail.service.access.refusals import RoleTooLow, TooLarge, TooMany
+from dovetail.service.access.refusals import NotYet, RoleTooLow, TooLarge, TooMany
 from dovetail.service.access.tokens import Caller, Role
 from dovetail.service.config.options import ServiceOptions
 from dovetail.service.desired_state import DesiredState
@@ -23,6 +23,8 @@ from dovetail.service.served_session import ServedSession
 
 RESULTS_LIMIT = "max_results_per_batch"
 _RETRY_WHEN_FULL_S = 60.0
+FILE_PATIENCE_S = 20.0
+"""How long a request waits for streams of the file: less than clients wait for an answer, who then ask again."""
 
 
 @dataclass(frozen=True)
@@ -57,12 +59,23 @@ class QueryDesk:
         with self._owners.claiming(name, caller.name) as claim:
             self._check_count(caller)
             options = self._with_default_limit(caller, draft.options)
-            handle = self._session.create_query(
-                draft.sql, name, replace=draft.may_replace, request=request_of(caller, key), **options
-            )
+            handle = self._created(draft, name, options, request_of(caller, key))
             claim.is_kept = known is None or known.id != handle.id
             self._desired.forget(name)
         return self._engine.queries.record(handle.id)
+
+    def _created(self, draft: QueryDraft, name: str, options: Mapping[str, Any], request: str) -> Any:
+        """A service answers while it still opens the streams of its file: a query that names one waits for it."""
+        is_complete = self._desired.await_applied()
+        try:
+            return self._session.create_query(draft.sql, name, replace=draft.may_replace, request=request, **options)
+        except UnknownName as error:
+            if is_complete:
+                raise
+            if not self._desired.await_applied(FILE_PATIENCE_S):
+                hint = "the service still opens streams of its file: try again in a moment"
+                raise NotYet(error.what, hint=hint) from error
+        return self._session.create_query(draft.sql, name, replace=draft.may_replace, request=request, **options)
 
     def set_options(self, caller: Caller, name: str, given: Mapping[str, Any], key: str) -> QueryRecord:
         self.check_change(caller, given)

@@ -84,3 +84,10 @@ class Unavailable(Refusal):
 
     status = 503
     retry_after_s = 5.0
+
+
+class NotYet(Refusal):
+    """The service is starting, and what the request needs is still to come."""
+
+    status = 503
+    retry_after_s = 1.0
