@@ -28,10 +28,11 @@ _SERVICE_PORT = threading.Lock()
 
 @dataclass(frozen=True)
 class Program:
-    """`run` raises what a user would have stumbled over."""
+    """`run` raises what a user would have stumbled over; `serves`: on the port that all pages name."""
 
     name: str
     run: Callable[[Work], None]
+    serves: bool = False
 
 
 def _readme(work: Work) -> None:
@@ -226,14 +227,14 @@ def _without_pyspark(work: Work) -> None:
 EXAMPLES = tuple(sorted(path.name for path in (ROOT / "examples").glob("*.py")))
 PROGRAMS = (
     Program("README: from Python", _readme),
-    Program("README: as a service", _readme_service),
+    Program("README: as a service", _readme_service, serves=True),
     Program("README: make help", _help),
     Program("README: make demo", _demo),
     *(Program(f"examples/{file}", _example(file)) for file in EXAMPLES),
     Program("tutorial", _tutorial),
-    Program("tutorial: as a service", _tutorial_service),
-    Program("service page", _service_page),
-    Program("command line and client", _clients),
+    Program("tutorial: as a service", _tutorial_service, serves=True),
+    Program("service page", _service_page, serves=True),
+    Program("command line and client", _clients, serves=True),
     Program("reference: with a prompt", _doctest),
     Program("install: without an extra", _without_pyspark),
 )
