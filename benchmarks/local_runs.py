@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,10 @@ from dovetail.engine.options import make_options
 from dovetail.engine.progress.figures import BatchFigures
 from dovetail.kernels.arrow_types import sql_type_of
 from dovetail.optimizer.decisions import Decide
+from dovetail.query.answer_columns import answer_columns
 from dovetail.query.stream import Stream
 from dovetail.runtime.local.run_local import run_local
+from dovetail.store.read_answers import answer_schema, read_answers
 
 FIRST_SHIPPED = 2
 """A row that arrives meets its first store as hop 1; what hop 2 and later ones probe with came from another hop."""
@@ -36,7 +38,7 @@ class LocalRun:
     rows_probed: int = 0
     rows_stored: int = 0
     state_bytes: int = 0
-    result_files: list[Path] = field(default_factory=list)
+    answers: pa.Table | None = None
 
 
 def run_locally(
@@ -65,10 +67,16 @@ def run_locally(
         record = engine.queries.record(query.id)
         if record.error:
             raise BenchError(f"the query failed: {record.error}")
-        run.result_files = [folder / file.path for file in engine.answers.results(query.id)]
+        run.answers = answers_of(engine, query.id)
     finally:
         engine.close()
     return run
+
+
+def answers_of(engine: Engine, query_id: str) -> pa.Table:
+    """All committed answers of a query."""
+    schema = answer_schema(answer_columns(engine.queries.compiled(query_id)), engine.options.timezone)
+    return read_answers(engine.root, schema, engine.answers.results(query_id))
 
 
 def _add(run: LocalRun, figures: BatchFigures) -> None:

@@ -16,7 +16,8 @@ from benchmarks.adhoc.session import Asked, Batch, batch_by_file
 from benchmarks.data.workloads import ATTRIBUTE_COUNT, StreamFiles
 from benchmarks.peers.duckdb_peer import DuckDbViews
 from benchmarks.verify import Answer
-from dovetail.store.manifest import read_manifests
+from dovetail.store.manifest import ResultPart, read_manifests
+from dovetail.store.result_parts import read_result
 
 NO_ROWS = Answer(0, 0)
 
@@ -60,15 +61,15 @@ def wrong_queries(
     files: StreamFiles, batches: Mapping[int, Batch], asked: Iterable[Asked], checkpoint: Path, threads: int
 ) -> dict[str, str]:
     """By name, what differs; also a query that failed."""
-    files_by_query: dict[str, list[Path]] = {}
+    parts_by_query: dict[str, list[ResultPart]] = {}
     for manifest in read_manifests(checkpoint):
-        for result in manifest.results:
-            files_by_query.setdefault(result.query, []).append(checkpoint / result.path)
+        for part in manifest.results:
+            parts_by_query.setdefault(part.query, []).append(part)
     wrong = {}
     with LifetimeOracle(files, batch_by_file(batches, files), threads) as oracle:
         for each in asked:
-            found = files_by_query.get(each.query.id, [])
-            observed = oracle.answer_of_list(found) if found else NO_ROWS
+            found = [read_result(checkpoint, part) for part in parts_by_query.get(each.query.id, ())]
+            observed = oracle.answer_of_table(pa.concat_tables(found)) if found else NO_ROWS
             expected = oracle.expected(each)
             error = each.query.status.error
             if error is not None or observed != expected:

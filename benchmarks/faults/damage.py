@@ -16,6 +16,7 @@ KINDS = {
     "changelog end": "changelog/last",
     "layout": "dovetail.json",
     "result": "results/*/*.parquet",
+    "answers": "answers/*.arrows",
     "bad rows": "bad_rows/*/*.parquet",
     "delivery mark": "delivered/*.json",
     "spark offsets": "spark/offsets/[0-9]*",

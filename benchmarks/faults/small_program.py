@@ -35,6 +35,9 @@ LATER = {
 }
 
 
+OWN_FILE_BYTES = 256
+
+
 def rows_of(batch: int, stream: str) -> pa.Table:
     """The same for every version: drawn by Python's own generator."""
     chance = random.Random(f"{batch} {stream}")
@@ -45,7 +48,8 @@ def rows_of(batch: int, stream: str) -> pa.Table:
 
 
 def open_session(root: Path, **options: Any) -> LocalSession:
-    session = LocalSession(root, **options)
+    # Some answers get files of their own.
+    session = LocalSession(root, own_file_bytes=OWN_FILE_BYTES, **options)
     for stream in STREAMS:
         session.create_stream(stream, SCHEMA, event_time="ts", lateness="1 second")
     return session

@@ -18,7 +18,7 @@ from benchmarks.faults.small_program import QUERIES, SCHEMA, rows_of
 from dovetail import Session
 from dovetail.core.errors import DovetailError
 from dovetail.store.manifest import manifest_batches
-from dovetail.store.result_files import forget_checked
+from dovetail.store.result_parts import forget_checked
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

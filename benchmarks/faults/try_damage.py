@@ -15,7 +15,7 @@ from benchmarks.faults.damage import KINDS, Damage, How, damages
 from benchmarks.faults.power_loss import Moment, SyncRecorder, Unsynced
 from benchmarks.faults.small_program import LATER, QUERIES, SCHEMA, STREAMS, open_session, rows_of
 from dovetail.core.errors import DovetailError, StoreError
-from dovetail.store.result_files import forget_checked
+from dovetail.store.result_parts import forget_checked
 from dovetail.testing.local_session import LocalSession
 
 BATCHES = 5

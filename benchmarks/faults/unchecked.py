@@ -13,7 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from dovetail.store import bad_rows, bucket_file, checksum, manifest, result_files
+from dovetail.store import bad_rows, bucket_file, checksum, manifest, result_parts
 
 FLAG = "DOVETAIL_BENCH_UNCHECKED"
 """The environment variable that names the flag file."""
@@ -26,12 +26,12 @@ def crc32(data: Any, value: int = 0) -> int:
 
 def leave_out_checksums() -> None:
     """From here on, in this process and its forks, as long as the flag file is there."""
-    for module in (bad_rows, bucket_file, checksum, manifest, result_files):
+    for module in (bad_rows, bucket_file, checksum, manifest, result_parts):
         vars(module)["zlib"] = SimpleNamespace(crc32=crc32)
 
 
 def check_again() -> None:
-    for module in (bad_rows, bucket_file, checksum, manifest, result_files):
+    for module in (bad_rows, bucket_file, checksum, manifest, result_parts):
         vars(module)["zlib"] = zlib
 
 

@@ -60,6 +60,10 @@ class DuckDbViews:
         paths = ", ".join(f"'{path}'" for path in files)
         return self._answer_of(f"read_parquet([{paths}])")
 
+    def answer_of_table(self, table: pa.Table) -> Answer:
+        self.add_table("answered", table)
+        return self._answer_of("answered")
+
     def add_table(self, name: str, table: pa.Table) -> None:
         """A table of this process's memory under a name."""
         self._connection.register(name, table)

@@ -15,10 +15,12 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from benchmarks.elastic.feed import Fed, Feeder, Phase, RateProfile, stream_folders
+from benchmarks.local_runs import answers_of
 from benchmarks.measure import median
 from benchmarks.options import BenchError
 from benchmarks.peers.duckdb_peer import DuckDbViews
@@ -96,7 +98,7 @@ class ElasticRun:
 
     batches: list[dict[str, Any]] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
-    result_files: list[Path] = field(default_factory=list)
+    answers: pa.Table | None = None
     fed: Sequence[Fed] = ()
 
     @property
@@ -124,7 +126,7 @@ def run(bench: Workbench) -> dict[str, object]:
     for reason in made.reasons:
         bench.steps.note(reason)
     with bench.steps.step("the right answer, by DuckDB"), _views(folders, bench.options.cores) as duckdb:
-        results, wrong = compare(duckdb, made.result_files)
+        results, wrong = compare(duckdb, made.answers)
     if wrong:
         bench.steps.note(f"[red]{wrong} answers differ from DuckDB's[/red]")
     return figures_of(made, profile, scenario) | {"results": results, "results_wrong": wrong}
@@ -159,7 +161,7 @@ def _run(
             raise BenchError(f"the query failed: {query.status.error}")
         made.fed = tuple(feeder.fed)
         made.reasons = [reason for change in session.engine.plans.changes for reason in change.reasons]
-        made.result_files = [session.engine.root / file.path for file in session.engine.answers.results(query.id)]
+        made.answers = answers_of(session.engine, query.id)
     finally:
         session.stop()
     return folders, made
@@ -187,11 +189,11 @@ def _views(folders: list[StreamFolder], threads: int) -> DuckDbViews:
     return DuckDbViews(duckdb_views(folders), threads)
 
 
-def compare(duckdb: DuckDbViews, files: Sequence[Path]) -> tuple[int, int]:
+def compare(duckdb: DuckDbViews, answers: pa.Table) -> tuple[int, int]:
     """How many answers there are, and how many are missing or too much."""
-    paths = ", ".join(f"'{path}'" for path in files)
+    duckdb.add_table("answered", answers)
     duckdb.run_statement(f"CREATE TEMP TABLE expected AS {SQL}")
-    duckdb.run_statement(f"CREATE TEMP TABLE observed AS SELECT * FROM read_parquet([{paths}])")
+    duckdb.run_statement("CREATE TEMP TABLE observed AS FROM answered")
     wrong = duckdb.number(
         "SELECT count(*) FROM ((FROM expected EXCEPT ALL FROM observed) UNION ALL "
         "(FROM observed EXCEPT ALL FROM expected))"

@@ -23,7 +23,6 @@ from benchmarks.options import BenchOptions
 from benchmarks.peers.duckdb_peer import DuckDbViews
 from benchmarks.planners import PLANNERS
 from benchmarks.tpch.tables import KEY_BY_TABLE, TpchFiles, growth_is_meant, write_tpch
-from benchmarks.verify import Answer
 from dovetail.optimizer.decisions import Decide, Decisions
 from dovetail.optimizer.intermediates.candidates import intermediates_of, starts_of
 from dovetail.plan.live_query import LiveQuery
@@ -38,7 +37,6 @@ QUICK_ROWS = 2_000
 
 BATCHES = 20
 QUICK_BATCHES = 4
-NOTHING = Answer(0, 0)
 TREES = ("flat", "left_deep", "optimized")
 CHAINS: Mapping[str, tuple[float, ...]] = {
     "LLLL": (0.01, 0.01, 0.01, 0.01),
@@ -180,7 +178,7 @@ def _run_case(case: JoinCase, options: BenchOptions, steps: Steps, folder: Path)
             for tree in TREES:
                 with steps.step(f"{case.name}: {tree}"):
                     newest = _run_tree(case, tree, options, folder / f"{case.name}-{tree}-{repeat}")
-                is_equal &= (duckdb.answer_of_list(newest.result_files) if newest.result_files else NOTHING) == expected
+                is_equal &= newest.answers is not None and duckdb.answer_of_table(newest.answers) == expected
                 known = run_by_tree.get(tree)
                 run_by_tree[tree] = newest if known is None or newest.seconds < known.seconds else known
     if not is_equal:

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from benchmarks.local_runs import answers_of
 from benchmarks.measure import Steps
 from benchmarks.options import BenchError, BenchOptions
 from benchmarks.peers.duckdb_peer import DuckDbViews
@@ -90,7 +91,7 @@ class SkewRun:
     unit_seconds: list[list[float]] = field(default_factory=list)
     seconds: float = 0.0
     split_keys: int = 0
-    result_files: list[Path] = field(default_factory=list)
+    answers: pa.Table | None = None
 
 
 def run(options: BenchOptions, steps: Steps) -> dict[str, object]:
@@ -172,8 +173,8 @@ def _best_run(
             with steps.step(f"Zipf {name}: {routing}"):
                 runs.append(_run(Path(folder), batches, ROUTINGS[routing]))
             with DuckDbViews({}, options.cores) as duckdb:
-                files = runs[-1].result_files
-                is_equal &= (duckdb.answer_of_list(files) if files else Answer(0, 0)) == expected
+                found = runs[-1].answers
+                is_equal &= found is not None and duckdb.answer_of_table(found) == expected
     return min(runs, key=lambda each: each.seconds), is_equal
 
 
@@ -200,7 +201,7 @@ def _run(folder: Path, batches: list[dict[str, pa.Table]], options: Mapping[str,
         run.split_keys = len(
             {code for *_, routing in engine.plans.planned().plan.routings for code in routing.split_codes}
         )
-        run.result_files = [folder / file.path for file in engine.answers.results(query.id)]
+        run.answers = answers_of(engine, query.id)
     finally:
         engine.close()
     return run

@@ -33,7 +33,7 @@ MENDED_TOO = {
 }
 TOLD = {
     "a manifest is gone from the middle": remove("manifests/b0000000003.json"),
-    "a bit of a result file": rewrite("results/*/b0000000002*.parquet", flipped),
+    "a bit of the answers": rewrite("answers/b0000000002*.arrows", flipped),
 }
 
 

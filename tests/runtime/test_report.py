@@ -32,7 +32,7 @@ from dovetail.runtime.report import (
 from dovetail.runtime.report_fields import rules_of
 from dovetail.store.bad_rows import BadFile
 from dovetail.store.bucket_file import BucketMeta
-from dovetail.store.manifest import ResultFile
+from dovetail.store.manifest import ResultPart
 
 BUCKET = BucketMeta("s", "p", 0, 3, 1, 1, 9, 8, 7, None, 5, ("k",), ("v > 1",), False, (("[k]", 9),))
 
@@ -53,7 +53,7 @@ def full_report() -> TaskReport:
         keys=[keys],
         key_groups=[KeyGroups("a", 9, 2, ["[k]"], "AAAA")],
         samples=[MatchSample("a.k=b.k", 1.5, 100.0, 0.25)],
-        results=[ResultFile("q#1", "p", 1, 2)],
+        results=[ResultPart("q#1", "p", 1, 2)],
         merges=[MergedBuckets(BUCKET, ("x", "y"))],
         groups=[GroupCount("g", 5, 4)],
         shipped=[ShippedCount("a", 1, 8, 7, 600)],

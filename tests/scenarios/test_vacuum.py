@@ -22,9 +22,8 @@ CASE = EngineCase(
 
 
 def files_in(checkpoint_dir: Path) -> set[Path]:
-    return {
-        p for folder in ("buckets", "results", "state") for p in (checkpoint_dir / folder).rglob("*") if p.is_file()
-    }
+    folders = ("buckets", "results", "answers", "state")
+    return {p for folder in folders for p in (checkpoint_dir / folder).rglob("*") if p.is_file()}
 
 
 def test_orphans_of_retried_tasks_go_and_everything_named_stays(tmp_path: Path) -> None:

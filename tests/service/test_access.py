@@ -177,7 +177,7 @@ def test_files_of_a_checkpoint_and_a_service_are_their_owners_alone(world, clien
     world.push(a=[(1, 2, 0)], b=[(1, 3, 1)])
     found = [path for folder in ("checkpoint", "service") for path in (world.folder / folder).rglob("*")]
     kinds = {path.relative_to(world.folder).parts[:2] for path in found}
-    assert {("checkpoint", "buckets"), ("checkpoint", "results"), ("checkpoint", "changelog")} <= kinds
+    assert {("checkpoint", "buckets"), ("checkpoint", "answers"), ("checkpoint", "changelog")} <= kinds
     for path in [*found, world.folder / "checkpoint", world.folder / "service"]:
         assert path.stat().st_mode & 0o777 == (0o700 if path.is_dir() else 0o600), path
 

@@ -12,7 +12,7 @@ from dovetail.store.manifest import (
     Arrival,
     Link,
     Manifest,
-    ResultFile,
+    ResultPart,
     SourceLog,
     State,
     check_names,
@@ -24,7 +24,7 @@ from dovetail.store.manifest import (
 )
 
 BUCKET = BucketMeta("s", "buckets/s/x.arrow", 0, 0, 0, 0, 1, 2, 3, None, 5, ("k",), ("v > 1",), True, (("[k]", 1),))
-RESULT = ResultFile("q#1", "results/q/x.parquet", 7, 100, 12)
+RESULT = ResultPart("q#1", "results/q/x.parquet", 7, 100, 12)
 LOG = SourceLog({"offsets/0": "v1\n"}, {"offsets/0": 1}, {"0": 4})
 
 

@@ -15,14 +15,14 @@ from dovetail.frontend.compile_sql import compile_sql
 from dovetail.query.answer_columns import answer_columns
 from dovetail.query.stream import Stream
 from dovetail.query.types import DOUBLE, INT, STRING, TIMESTAMP, SqlType
-from dovetail.store.manifest import ResultFile
+from dovetail.store.manifest import ResultPart
 from dovetail.store.read_answers import answer_schema, current_answers
 
 COLUMNS = (("k", INT), ("d", DOUBLE), ("s", STRING), ("price", SqlType("decimal", 10, 2)), ("ts", TIMESTAMP))
 STREAMS = {"a": Stream("a", COLUMNS, "ts")}
 
 
-def written(root: Path, query, *batches: list[tuple]) -> list[ResultFile]:
+def written(root: Path, query, *batches: list[tuple]) -> list[ResultPart]:
     """One file per batch, as the writer makes them."""
     schema = answer_schema(answer_columns(query), "UTC")
     files = []
@@ -31,7 +31,7 @@ def written(root: Path, query, *batches: list[tuple]) -> list[ResultFile]:
         path = f"{number}.parquet"
         arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
         pq.write_table(pa.table(arrays, schema=schema), root / path)
-        files.append(ResultFile("q", path, len(rows), (root / path).stat().st_size))
+        files.append(ResultPart("q", path, len(rows), (root / path).stat().st_size))
     return files
 
 

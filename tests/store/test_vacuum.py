@@ -8,7 +8,7 @@ import pytest
 from dovetail.store.bucket_file import BucketMeta
 from dovetail.store.chain import Chain
 from dovetail.store.commit import Draft, no_step
-from dovetail.store.manifest import ResultFile, State
+from dovetail.store.manifest import ResultPart, State
 from dovetail.store.vacuum import DEFAULT_RETENTION_S, vacuum
 
 NOW = 1_000_000.0
@@ -22,7 +22,7 @@ def root(tmp_path: Path) -> Path:
     """Two batches: the first has answers, the second the bucket; and files that nobody names."""
     chain = Chain(tmp_path, syncs=False)
     bucket = BucketMeta("s", NAMED_BUCKET, 0, 0, 0, 0, 1, 2, 3, None, None, (), (), True, ())
-    for batch, buckets, results in ((0, (), (ResultFile("q", OLD_RESULT, 1, 1),)), (1, (bucket,), ())):
+    for batch, buckets, results in ((0, (), (ResultPart("q", OLD_RESULT, 1, 1),)), (1, (bucket,), ())):
         draft = Draft(State(batch, buckets, {}), results, ())
         draft.prepare(chain, no_step).commit(chain, lambda: NOW, no_step)
     for name in (

@@ -70,6 +70,7 @@ def open_session(case: EngineCase, checkpoint_dir: Path | str, **options: Any) -
         merge_fanout=case.merge_fanout,
         max_pairs=case.max_pairs,
         piece_bytes=case.piece_bytes,
+        own_file_bytes=case.own_file_bytes,
         max_pairs_per_batch=case.max_pairs_per_batch,
         decide=None if case.plan_seed is None else random_decisions(case.plan_seed),
         fill_policy=None if case.plan_seed is None else random_fills(case.plan_seed),

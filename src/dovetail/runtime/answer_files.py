@@ -1,7 +1,13 @@
-"""The answers of one task: a Parquet file for each query, named by attempt; only a manifest makes it real."""
+"""The answers of one task: one file for all queries, in which each has a range of bytes; only a manifest makes it real.
+
+Hundreds of queries answer a few rows each in a small batch: a file for each would cost more than all the joins. A query
+with many answers gets a file of its own, in Parquet, which Spark and other tools read as it is. Both are named by
+attempt.
+"""
 
 from __future__ import annotations
 
+import zlib
 from pathlib import Path
 from uuid import uuid4
 
@@ -13,46 +19,90 @@ from dovetail.core.sync import sync_later
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.report import TaskReport
 from dovetail.store.checksum import ChecksumFile
-from dovetail.store.layout import result_file
-from dovetail.store.manifest import ResultFile
+from dovetail.store.layout import result_file, shared_answers_file
+from dovetail.store.manifest import ResultPart
 
 
 class AnswerFiles:
     def __init__(self, task: BatchTask, partition: int) -> None:
         self._root = Path(task.root)
+        self._attempt = uuid4().hex[:12]
+        self._shared = _SharedFile(self._root, shared_answers_file(task.batch, partition, self._attempt))
+        self._own: dict[str, _OwnFile] = {}
+        self._own_file_bytes = task.own_file_bytes
         self._batch = task.batch
         self._partition = partition
-        self._attempt = uuid4().hex[:12]
-        self._writers: dict[str, pq.ParquetWriter] = {}
-        self._files: dict[str, ChecksumFile] = {}
-        self._rows: dict[str, int] = {}
 
     def write(self, query: str, pieces: list[pa.RecordBatch]) -> None:
-        if query not in self._writers:
-            path = self._root / self._path(query)
-            private_folder(path.parent)
-            # Answers are written once and mostly read once: spend no time on dictionaries and statistics.
-            file = self._files[query] = ChecksumFile(path)
-            self._writers[query] = pq.ParquetWriter(
-                pa.PythonFile(file, mode="w"),
-                pieces[0].schema,
-                compression="none",
-                use_dictionary=False,
-                write_statistics=False,
-            )
-        self._writers[query].write_table(pa.Table.from_batches(pieces))
-        self._rows[query] = self._rows.get(query, 0) + sum(piece.num_rows for piece in pieces)
+        if query not in self._own:
+            if sum(piece.nbytes for piece in pieces) < self._own_file_bytes:
+                self._shared.append(query, pieces)
+                return
+            path = result_file(query, self._batch, self._partition, self._attempt)
+            self._own[query] = _OwnFile(self._root, path, pieces[0].schema)
+        self._own[query].append(pieces)
 
     def close(self, report: TaskReport) -> None:
-        """Tell of the files; one that cannot be finished is its query's failure."""
-        for query, writer in self._writers.items():
-            path, file = self._path(query), self._files[query]
+        """Tell of the files; one of its own that cannot be finished is its query's failure."""
+        report.results += self._shared.close()
+        for query, file in self._own.items():
             with report.charging({query}):
-                with file:
-                    writer.close()
-                sync_later(self._root / path)
-                found = ResultFile(query, path, self._rows.get(query, 0), file.size_bytes, file.checksum)
-                report.results.append(found)
+                report.results.append(file.close(query))
 
-    def _path(self, query: str) -> str:
-        return result_file(query, self._batch, self._partition, self._attempt)
+
+class _SharedFile:
+    """Ranges of bytes, each an Arrow IPC stream with the answers of one query. Made with the first of them."""
+
+    def __init__(self, root: Path, path: str) -> None:
+        self._root = root
+        self._path = path
+        self._file: ChecksumFile | None = None
+        self._parts: list[ResultPart] = []
+
+    def append(self, query: str, pieces: list[pa.RecordBatch]) -> None:
+        stream = pa.BufferOutputStream()
+        with pa.ipc.new_stream(stream, pieces[0].schema) as writer:
+            for piece in pieces:
+                writer.write_batch(piece)
+        content = stream.getvalue()
+        if self._file is None:
+            path = self._root / self._path
+            private_folder(path.parent)
+            self._file = ChecksumFile(path)
+        offset, rows = self._file.size_bytes, sum(piece.num_rows for piece in pieces)
+        self._file.write(content)
+        self._parts.append(ResultPart(query, self._path, rows, content.size, zlib.crc32(content), offset))
+
+    def close(self) -> list[ResultPart]:
+        if self._file is not None:
+            self._file.finish()
+            sync_later(self._root / self._path)
+        return self._parts
+
+
+class _OwnFile:
+    """Answers are written once and mostly read once: no time is spent on dictionaries and statistics."""
+
+    def __init__(self, root: Path, path: str, schema: pa.Schema) -> None:
+        self._root = root
+        self._path = path
+        private_folder((root / path).parent)
+        self._file = ChecksumFile(root / path)
+        self._rows = 0
+        self._writer = pq.ParquetWriter(
+            pa.PythonFile(self._file, mode="w"),
+            schema,
+            compression="none",
+            use_dictionary=False,
+            write_statistics=False,
+        )
+
+    def append(self, pieces: list[pa.RecordBatch]) -> None:
+        self._writer.write_table(pa.Table.from_batches(pieces))
+        self._rows += sum(piece.num_rows for piece in pieces)
+
+    def close(self, query: str) -> ResultPart:
+        with self._file:
+            self._writer.close()
+        sync_later(self._root / self._path)
+        return ResultPart(query, self._path, self._rows, self._file.size_bytes, self._file.checksum)

@@ -29,6 +29,7 @@ class MergeTask:
 class BatchTask:
     """A batch is a pure function of this record and the batch's rows. Streams are in the order of their tags.
 
+    Answers of a query that have `own_file_bytes` at once get a file of their own.
     `is_small` is a guess from the batch before: one task does all of it. A wrong guess costs time, nothing else.
     Rows of the past, of several batches, tell theirs in the column `BATCH`: they are late by `late_before_us_by_batch`
     (batch, stream, time) and not by the bounds of the task's own batch; and bad by `last_time_us_by_batch`.
@@ -52,6 +53,7 @@ class BatchTask:
     timezone: str
     max_pairs: int = 4_000_000
     piece_bytes: int = 256 << 20
+    own_file_bytes: int = 4 << 20
     is_small: bool = False
     sampled_joins: tuple[SampledJoin, ...] = ()
     fill_chunks: tuple[FillChunk, ...] = ()

@@ -23,7 +23,7 @@ from dovetail.stats.key_stats import MAX_HISTOGRAM_GROUPS
 from dovetail.stats.selection_sample import SAMPLED_ROWS_A_BATCH
 from dovetail.store.bad_rows import BadFile
 from dovetail.store.bucket_file import BucketMeta
-from dovetail.store.manifest import ResultFile
+from dovetail.store.manifest import ResultPart
 
 STATISTICS = "statistics"
 """The part of a task's seconds that goes into counting and sampling; the other parts contain it."""
@@ -257,7 +257,7 @@ class TaskReport:
     steps: list[StepCount] = listed(StepCount)
     work: list[UnitWork] = listed(UnitWork)
     samples: list[MatchSample] = listed(MatchSample)
-    results: list[ResultFile] = listed(ResultFile)
+    results: list[ResultPart] = listed(ResultPart)
     failures: list[QueryFailure] = listed(QueryFailure)
     merges: list[MergedBuckets] = listed(MergedBuckets, MergedBuckets.to_json, MergedBuckets.from_json)
     groups: list[GroupCount] = listed(GroupCount)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from dovetail.query.join_query import OutputColumn
-from dovetail.store.manifest import ResultFile
+from dovetail.store.manifest import ResultPart
 from dovetail.store.read_answers import answer_schema, read_answers
 
 TakeBatch = Callable[[pa.Table, int], object]
@@ -18,7 +18,7 @@ TakeBatch = Callable[[pa.Table, int], object]
 
 @dataclass(frozen=True)
 class ResultBatch:
-    """`query` is the query's id. The files never change, nor does their order or that of their rows.
+    """`query` is the query's id. The parts never change, nor does their order or that of their rows.
 
     So a row's place among them is the same however often the batch is delivered.
     """
@@ -27,11 +27,11 @@ class ResultBatch:
     query: str
     batch: int
     output: tuple[OutputColumn, ...]
-    files: tuple[ResultFile, ...]
+    parts: tuple[ResultPart, ...]
 
 
 def answers_table(
-    root: Path, output: tuple[OutputColumn, ...], files: tuple[ResultFile, ...], timezone: str
+    root: Path, output: tuple[OutputColumn, ...], parts: tuple[ResultPart, ...], timezone: str
 ) -> pa.Table:
-    """Answers as one table, in the order of files and rows."""
-    return read_answers(root, answer_schema(output, timezone), files)
+    """Answers as one table, in the order of parts and rows."""
+    return read_answers(root, answer_schema(output, timezone), parts)

@@ -34,7 +34,7 @@ from dovetail.store.manifest import (
     read_manifest,
     read_state,
 )
-from dovetail.store.result_files import check_results
+from dovetail.store.result_parts import check_results
 
 SET_ASIDE = "damaged"
 _log = logging.getLogger("dovetail")

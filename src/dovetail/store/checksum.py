@@ -47,6 +47,9 @@ class ChecksumFile:
         return self
 
     def __exit__(self, *exc: object) -> None:
+        self.finish()
+
+    def finish(self) -> None:
         self._file.close()
         self.closed = True
 
@@ -65,4 +68,4 @@ class ChecksumFile:
         """Unbuffered: nothing to do."""
 
     def close(self) -> None:
-        """Arrow closes what it was given; the context manager does it for real."""
+        """Arrow closes what it was given; `finish` does it for real."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from dovetail.core.clock import Clock
 from dovetail.store.chain import Chain
-from dovetail.store.manifest import Arrival, Manifest, ResultFile, SourceLog, State, write_state
+from dovetail.store.manifest import Arrival, Manifest, ResultPart, SourceLog, State, write_state
 
 OnStep = Callable[[str], None]
 """Called with the name of each step as it begins or ends; tests crash there."""
@@ -26,7 +26,7 @@ class Draft:
     """`new_files` are files that the batch wrote, `dead_paths` those that only older batches need."""
 
     state: State
-    results: tuple[ResultFile, ...]
+    results: tuple[ResultPart, ...]
     dead_paths: tuple[str, ...]
     new_files: tuple[str, ...] = ()
     arrival: Arrival = field(default_factory=Arrival)

@@ -11,10 +11,11 @@ from dovetail.core.private_files import close_folder
 from dovetail.core.sealed_file import FileKind, damaged, read_sealed, write_sealed
 from dovetail.core.sync import sync
 
-LAYOUT_VERSION = 8
-READABLE_VERSIONS = (7, LAYOUT_VERSION)
+LAYOUT_VERSION = 9
+READABLE_VERSIONS = (7, 8, LAYOUT_VERSION)
 BACKFILLS = "backfill"
 _VERSION_FILE = "dovetail.json"
+_ANSWERS = "answers"
 _LAYOUT = FileKind(
     "layout file",
     "which layout the checkpoint has, and nothing else",
@@ -76,15 +77,31 @@ def result_file(query: str, batch: int, partition: int, attempt: str) -> str:
     return f"results/{slug(query)}/b{batch:010d}-p{partition}-{attempt}.parquet"
 
 
+def shared_answers_file(batch: int, partition: int, attempt: str) -> str:
+    return f"{_ANSWERS}/b{batch:010d}-p{partition}-{attempt}.arrows"
+
+
+def adopted_file(path: str, query: str, batch: int) -> str:
+    """The name under which `batch` has a file of answers that the query's history wrote.
+
+    >>> adopted_file("answers/b0000000003-p0-a1.arrows", "q#1", 7)
+    'answers/b0000000007-q-1-4dc6b3ac-b0000000003-p0-a1.arrows'
+    """
+    folder, _, name = path.partition("/")
+    if folder == _ANSWERS:
+        return f"{_ANSWERS}/b{batch:010d}-{slug(query)}-{name}"
+    return result_file(query, batch, 0, Path(name).stem)
+
+
 def bad_rows_file(stream: str, batch: int, attempt: str) -> str:
     return f"bad_rows/{slug(stream)}/b{batch:010d}-{attempt}.parquet"
 
 
 def result_batch(path: str) -> int:
-    """The batch that a result file belongs to.
+    """The batch that a file of answers belongs to.
 
-    >>> result_batch(result_file("trolls#1", 42, 0, "a1"))
-    42
+    >>> result_batch(result_file("trolls#1", 42, 0, "a1")), result_batch(shared_answers_file(42, 0, "a1"))
+    (42, 42)
     """
     return int(path.rpartition("/")[2][1:11])
 

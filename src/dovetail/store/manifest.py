@@ -1,6 +1,6 @@
 """What a commit makes real: a state record (everything the next batch needs) and a manifest (this batch's answers).
 
-Manifests stay for ever, one per batch, and name only that batch's result files and the manifest before; state records
+Manifests stay for ever, one per batch, and name only that batch's answers and the manifest before; state records
 are whole, and the two newest are kept. Both are JSON with the engine's plain records inside.
 """
 
@@ -27,14 +27,18 @@ STATE = FileKind("state record", "all that the next batch needs: queries, stream
 
 
 @dataclass(frozen=True)
-class ResultFile:
-    """One committed file of one query's answers. Without a checksum it is older than checksums."""
+class ResultPart:
+    """Committed answers of one query: a file of Parquet, or `size_bytes` of one that many queries share.
+
+    These begin at the `offset` and are an Arrow IPC stream. Without a checksum a part is older than checksums.
+    """
 
     query: str
     path: str
     rows: int
     size_bytes: int
     checksum: int | None = None
+    offset: int | None = None
 
 
 @dataclass(frozen=True)
@@ -124,7 +128,7 @@ class Manifest:
     batch: int
     state_path: str
     state_checksum: int
-    results: tuple[ResultFile, ...]
+    results: tuple[ResultPart, ...]
     committed_at: float
     arrival: Arrival = field(default_factory=Arrival)
     writer: str = ""
@@ -136,7 +140,7 @@ class Manifest:
     @staticmethod
     def from_json(record: dict[str, Any]) -> Manifest:
         fields = dict(record)
-        fields["results"] = tuple(ResultFile(**result) for result in fields["results"])
+        fields["results"] = tuple(ResultPart(**result) for result in fields["results"])
         fields["arrival"] = Arrival.from_json(fields["arrival"])
         if fields.get("previous") is not None:
             fields["previous"] = Link(**fields["previous"])

@@ -13,8 +13,8 @@ from dovetail.kernels.arrow_types import arrow_type
 from dovetail.query.answer_columns import answer_columns
 from dovetail.query.join_query import JoinQuery, OutputColumn
 from dovetail.query.output_names import unique_names
-from dovetail.store.manifest import ResultFile
-from dovetail.store.result_files import open_result
+from dovetail.store.manifest import ResultPart
+from dovetail.store.result_parts import read_result
 
 
 def answer_schema(output: Sequence[OutputColumn], timezone: str) -> pa.Schema:
@@ -23,14 +23,14 @@ def answer_schema(output: Sequence[OutputColumn], timezone: str) -> pa.Schema:
     return pa.schema([(name, arrow_type(column.type, timezone)) for name, column in zip(names, output, strict=True)])
 
 
-def read_answers(root: Path, schema: pa.Schema, files: Iterable[ResultFile]) -> pa.Table:
-    tables = (open_result(root, file).read() for file in files)
+def read_answers(root: Path, schema: pa.Schema, parts: Iterable[ResultPart]) -> pa.Table:
+    tables = (read_result(root, part) for part in parts)
     return pa.concat_tables([schema.empty_table(), *(table.cast(schema) for table in tables)])
 
 
-def current_answers(root: Path, query: JoinQuery, files: Iterable[ResultFile], timezone: str) -> pa.Table:
-    """What the query answers as of these files: all rows, or of an updating query those that were not taken back."""
-    table = read_answers(root, answer_schema(answer_columns(query), timezone), files)
+def current_answers(root: Path, query: JoinQuery, parts: Iterable[ResultPart], timezone: str) -> pa.Table:
+    """What the query answers as of these parts: all rows, or of an updating query those that were not taken back."""
+    table = read_answers(root, answer_schema(answer_columns(query), timezone), parts)
     return fold_changes(table) if query.is_updating else table
 
 

@@ -31,11 +31,11 @@ def vacuum(
 ) -> VacuumReport:
     """Files younger than `retention_s` stay: a running batch may be about to commit them."""
     named = _named_paths(root)
-    folders = ["buckets", "results", "state", "bad_rows"]
+    folders = ["buckets", "results", "answers", "state", "bad_rows"]
     for history in sorted((root / BACKFILLS).glob("*")):
         place = history.relative_to(root).as_posix()
         named |= {f"{place}/{path}" for path in _named_paths(history)}
-        folders += [f"{place}/{folder}" for folder in ("buckets", "results", "state")]
+        folders += [f"{place}/{folder}" for folder in ("buckets", "results", "answers", "state")]
     removable: list[str] = []
     size_bytes = 0
     for pattern in (*(f"{folder}/**/*" for folder in folders), *_DRAFTS):

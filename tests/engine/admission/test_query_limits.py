@@ -96,7 +96,7 @@ def test_the_files_of_a_stopped_query_are_gone(bench: Bench) -> None:
     session = bench.open(partitions=1)
     session.create_query(ALL, "bad", max_results_per_batch=3)
     bench.push(session, a=same_key(2), b=same_key(2))
-    assert bench.files("results") == set()
+    assert bench.files("answers") == bench.files("results") == set()
 
 
 def test_the_session_limits_who_does_not_choose(bench: Bench) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pyarrow.parquet as pq
 import pytest
 
 from dovetail.core.errors import QueryError
 from dovetail.engine.explain.explain import explain_plan, explain_preview, explain_query
+from dovetail.store.layout import result_batch
+from dovetail.store.result_parts import read_result
 from dovetail.testing.local_session import LocalSession
 
 if TYPE_CHECKING:
@@ -28,9 +29,8 @@ def rows_of(session: LocalSession, name: str) -> list[tuple[object, ...]]:
 def answered(session: LocalSession, name: str) -> list[tuple[int, dict[str, object]]]:
     """Every row of the result files, with the batch that it was answered in."""
     found = []
-    for file in session.engine.answers.results(session.engine.queries.named(name).id):
-        batch = int(file.path.rpartition("/")[2][1:11])
-        found += [(batch, row) for row in pq.read_table(session.engine.root / file.path).to_pylist()]
+    for part in session.engine.answers.results(session.engine.queries.named(name).id):
+        found += [(result_batch(part.path), row) for row in read_result(session.engine.root, part).to_pylist()]
     return found
 
 

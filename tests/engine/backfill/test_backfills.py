@@ -269,7 +269,7 @@ def test_a_finished_backfill_leaves_nothing_but_answers(bench: Any, rows_of: Row
     finish(bench, session)
     session.backfills.step(1)
     assert bench.files("backfill") == set()
-    assert bench.files("results") == {file.path for file in session.engine.answers.results("q#1")}
+    assert bench.files("answers") == {file.path for file in session.engine.answers.results("q#1")}
     session.vacuum()
     assert rows_of(session, "q") == pairs(3)
 
@@ -300,7 +300,7 @@ def test_vacuum_keeps_what_a_history_committed_and_takes_its_orphans(
     push_numbered(bench, session, 3)
     with pytest.raises(SimulatedCrash):
         session.backfills.step(2)
-    orphans = {path for path in bench.files("backfill") if path.endswith((".arrow", ".parquet"))}
+    orphans = {path for path in bench.files("backfill") if path.endswith((".arrow", ".arrows"))}
     session.backfills.step(2)
     assert orphans <= set(session.vacuum().paths)
     finish(bench, session)

@@ -18,7 +18,7 @@ from dovetail.query.stream import Stream
 from dovetail.query.types import TIMESTAMP
 from dovetail.runtime.report import MergedBuckets, QueryFailure, StreamCount, TaskReport
 from dovetail.store.bucket_file import BucketMeta
-from dovetail.store.manifest import ResultFile
+from dovetail.store.manifest import ResultPart
 
 STREAMS = {name: Stream(name, (("ts", TIMESTAMP),), "ts", lateness_us=2) for name in ("a", "b")}
 BUCKET = BucketMeta("a", "a0", 0, 0, 0, 0, 10, 1, 1, 0, 10, ("ts",), (), True, ())
@@ -79,7 +79,7 @@ def test_merged_buckets_take_the_place_of_those_they_replace() -> None:
 
 
 def test_a_failed_query_is_quarantined_and_its_files_of_this_batch_are_void() -> None:
-    results = [ResultFile("good#1", "g", 3, 1), ResultFile("good#1", "g2", 4, 1), ResultFile("bad#1", "b", 5, 1)]
+    results = [ResultPart("good#1", "g", 3, 1), ResultPart("good#1", "g2", 4, 1), ResultPart("bad#1", "b", 5, 1)]
     report = TaskReport(results=results, failures=[QueryFailure("bad#1", "division by zero")])
     state, draft = next_state(BEFORE, KEEP_5, STREAMS, report, [])
     good, bad = state.registry.records

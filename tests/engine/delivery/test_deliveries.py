@@ -34,7 +34,7 @@ class Sinks:
         self.broken: set[str] = set()
 
     def write(self, sink: SinkSpec, batch: ResultBatch) -> None:
-        table = answers_table(batch.root, batch.output, batch.files, "UTC")
+        table = answers_table(batch.root, batch.output, batch.parts, "UTC")
         columns = [table.column(name).to_pylist() for name in ("x", "y")]
         self.rows.setdefault(sink.format, []).extend(
             (batch.query, batch.batch, sequence, *row) for sequence, row in enumerate(zip(*columns, strict=True))

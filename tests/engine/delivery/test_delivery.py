@@ -9,7 +9,7 @@ import pytest
 
 from dovetail.engine.delivery.delivery import LONGEST_ERROR, Backoff, Delivery
 from dovetail.store.layout import result_file
-from dovetail.store.manifest import ResultFile
+from dovetail.store.manifest import ResultPart
 
 PATIENCE_S = 30.0
 QUICK = Backoff(first_s=0.001, longest_s=0.002)
@@ -27,13 +27,13 @@ class Ledger:
         self.open = threading.Event()
         self.open.set()
 
-    def look(self, after: int) -> tuple[int, tuple[ResultFile, ...]]:
+    def look(self, after: int) -> tuple[int, tuple[ResultPart, ...]]:
         found = next((batch for batch in self.batches if batch > after), None)
         if found is None:
             return self.committed, ()
-        return found, (ResultFile("q#1", result_file("q#1", found, 0, "a"), 1, 1),)
+        return found, (ResultPart("q#1", result_file("q#1", found, 0, "a"), 1, 1),)
 
-    def deliver(self, batch: int, files: tuple[ResultFile, ...]) -> None:
+    def deliver(self, batch: int, files: tuple[ResultPart, ...]) -> None:
         assert files
         assert self.open.wait(PATIENCE_S)
         self.given.append(batch)

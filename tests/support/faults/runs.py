@@ -10,7 +10,7 @@ from dovetail.query.join_query import JoinQuery
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.result_batch import answers_table
 from dovetail.store.layout import result_batch
-from dovetail.store.manifest import ResultFile
+from dovetail.store.manifest import ResultPart
 from dovetail.testing.local_session import LocalSession
 from tests.support.asserts import CaseFailed, CaseRun, QueryRun
 from tests.support.oracles.answers import Answers, answers_of_table
@@ -42,7 +42,7 @@ def read_run(session: LocalSession) -> CaseRun:
 
 
 def answers_by_batch(session: LocalSession, query_id: str, query: JoinQuery) -> dict[int, Answers]:
-    files_by_batch: dict[int, list[ResultFile]] = defaultdict(list)
+    files_by_batch: dict[int, list[ResultPart]] = defaultdict(list)
     for file in session.engine.answers.results(query_id):
         files_by_batch[result_batch(file.path)].append(file)
     timezone = session.engine.options.timezone

@@ -33,8 +33,8 @@ from dovetail.plan.needs import growing_streams
 from dovetail.query.join_kind import JoinKind
 from dovetail.query.join_query import JoinQuery
 from dovetail.store.commit import OnStep, no_step
-from dovetail.store.layout import BACKFILLS, backfill_dir, result_file
-from dovetail.store.manifest import Arrival, PastBatch, ResultFile
+from dovetail.store.layout import BACKFILLS, adopted_file, backfill_dir
+from dovetail.store.manifest import Arrival, PastBatch, ResultPart
 
 MAX_FAILURES = 3
 """A chunk that fails so often in a row ends its backfill; what can come right by itself has come right by then."""
@@ -97,10 +97,10 @@ class Backfills:
 
     # Around the session's commits
 
-    def settle(self, state: EngineState) -> tuple[EngineState, tuple[ResultFile, ...]]:
+    def settle(self, state: EngineState) -> tuple[EngineState, tuple[ResultPart, ...]]:
         """The state of the batch under way with what its backfills have come to, and the files that it adopts."""
         changed: list[QueryRecord] = []
-        adopted: list[ResultFile] = []
+        adopted: list[ResultPart] = []
         for record in state.registry.records:
             settled, files = self._settled(state, record)
             if settled is not record:
@@ -114,7 +114,7 @@ class Backfills:
         with self._lock:
             self._running = running
 
-    def _settled(self, state: EngineState, record: QueryRecord) -> tuple[QueryRecord, tuple[ResultFile, ...]]:
+    def _settled(self, state: EngineState, record: QueryRecord) -> tuple[QueryRecord, tuple[ResultPart, ...]]:
         backfill, is_wanted = record.backfill, record.state is QueryState.RUNNING and record.options.backfill
         if backfill is None:
             return (replace(record, backfill=self._begun(record)), ()) if is_wanted else (record, ())
@@ -124,7 +124,7 @@ class Backfills:
             return replace(record, backfill=backfill.ended(BackfillState.CANCELLED)), ()
         with self._lock:
             failure, run = self._failures.get(record.id), self._runs.get(record.id)
-        files: tuple[ResultFile, ...] = ()
+        files: tuple[ResultPart, ...] = ()
         if run is not None and run.committed_batch > backfill.adopted_batch:
             files, adopted_batch = self._adopted(record, run, backfill.adopted_batch, state.batch)
             backfill = replace(backfill, adopted_batch=adopted_batch, rows=backfill.rows + _rows(files))
@@ -138,13 +138,13 @@ class Backfills:
 
     def _adopted(
         self, record: QueryRecord, run: HistoryRun, after: int, batch: int
-    ) -> tuple[tuple[ResultFile, ...], int]:
+    ) -> tuple[tuple[ResultPart, ...], int]:
         """What the run has committed since, as answers of `batch`: the same files under names of the session."""
         new = [(past, results) for past, results in run.committed if past > after]
         files = []
         for _, results in new:
             for file in results:
-                path = result_file(record.id, batch, 0, Path(file.path).stem)
+                path = adopted_file(file.path, record.id, batch)
                 _link(run.root / file.path, self._engine.root / path)
                 files.append(replace(file, query=record.id, path=path))
         return tuple(files), new[-1][0]
@@ -245,7 +245,7 @@ class Backfills:
                 shutil.rmtree(folder)
 
 
-def _rows(files: Iterable[ResultFile]) -> int:
+def _rows(files: Iterable[ResultPart]) -> int:
     return sum(file.rows for file in files)
 
 

@@ -46,6 +46,7 @@ def make_task(
         timezone=options.timezone,
         max_pairs=options.tuning.max_pairs,
         piece_bytes=options.tuning.piece_bytes,
+        own_file_bytes=options.tuning.own_file_bytes,
         is_small=last is not None and _was_small(last, options.tuning.small_batch_rows),
         sampled_joins=_in_turn(sampled_joins, before.batch),
         fill_chunks=choose_chunks(before.fills, before.kept_from, before.buckets, fill_rows),

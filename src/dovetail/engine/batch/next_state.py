@@ -25,7 +25,7 @@ from dovetail.query.stream import Stream
 from dovetail.runtime.report import STATISTICS, TaskReport, newest_times
 from dovetail.store.bucket_file import BucketMeta, by_store
 from dovetail.store.commit import Draft
-from dovetail.store.manifest import Arrival, ResultFile
+from dovetail.store.manifest import Arrival, ResultPart
 
 
 def next_state(
@@ -94,10 +94,11 @@ def _void_paths(report: TaskReport, failed: Mapping[str, str]) -> Iterator[str]:
     """Files that the batch itself makes superfluous: buckets that it merged, answers of queries that failed."""
     for merge in report.merges:
         yield from merge.replaced_paths
-    yield from (result.path for result in report.results if result.query in failed)
+    named = {result.path for result in report.results if result.query not in failed}
+    yield from sorted({result.path for result in report.results} - named)
 
 
-def _rows_by_query(results: Iterable[ResultFile]) -> Counter[str]:
+def _rows_by_query(results: Iterable[ResultPart]) -> Counter[str]:
     rows: Counter[str] = Counter()
     for result in results:
         rows[result.query] += result.rows

@@ -213,7 +213,7 @@ class PreparedShape:
         messages = run_local(self._task(), self._new, after_source=begin)
         seconds = time.process_time() - began_s
         report, written = read_messages(messages)
-        for path in [*(meta.path for meta in written), *(result.path for result in report.results)]:
+        for path in {*(meta.path for meta in written), *(result.path for result in report.results)}:
             (self._root / path).unlink()
         return Run(self._count(report, written), seconds)
 

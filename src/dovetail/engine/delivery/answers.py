@@ -8,7 +8,7 @@ from pathlib import Path
 from dovetail.engine.delivery.commit_news import Listener, Listeners
 from dovetail.engine.delivery.result_index import ResultIndex
 from dovetail.engine.head import Head
-from dovetail.store.manifest import ResultFile
+from dovetail.store.manifest import ResultPart
 
 
 class Answers:
@@ -19,11 +19,11 @@ class Answers:
         self._results = ResultIndex(root)
         self._listeners = Listeners()
 
-    def results(self, query_id: str) -> list[ResultFile]:
+    def results(self, query_id: str) -> list[ResultPart]:
         with self._head.lock:
             return self._results.of(query_id)
 
-    def results_after(self, query_id: str, batch: int) -> tuple[int, tuple[ResultFile, ...]]:
+    def results_after(self, query_id: str, batch: int) -> tuple[int, tuple[ResultPart, ...]]:
         """The first batch later than `batch` with answers, and their files; else the newest batch and no file."""
         with self._head.lock:
             return self._results.after(query_id, batch) or (self._head.batch, ())
@@ -38,7 +38,7 @@ class Answers:
 
     # What a commit says
 
-    def add(self, batch: int, results: tuple[ResultFile, ...]) -> None:
+    def add(self, batch: int, results: tuple[ResultPart, ...]) -> None:
         with self._head.lock:
             self._results.add(batch, results)
 

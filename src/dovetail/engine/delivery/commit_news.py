@@ -7,16 +7,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dovetail.engine.progress.figures import BatchFigures
-from dovetail.store.manifest import ResultFile
+from dovetail.store.manifest import ResultPart
 
 
 @dataclass(frozen=True)
 class CommitNews:
-    """Batch `batch` is committed: its figures, and the files of its answers."""
+    """Batch `batch` is committed: its figures, and the parts of its answers."""
 
     batch: int
     figures: BatchFigures
-    results: tuple[ResultFile, ...]
+    results: tuple[ResultPart, ...]
 
 
 Listener = Callable[[CommitNews], None]

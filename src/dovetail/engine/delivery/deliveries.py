@@ -20,7 +20,7 @@ from dovetail.engine.delivery.marks import DeliveryMarks
 from dovetail.engine.engine import Engine
 from dovetail.query.answer_columns import answer_columns
 from dovetail.runtime.result_batch import ResultBatch, TakeBatch, answers_table
-from dovetail.store.manifest import ResultFile
+from dovetail.store.manifest import ResultPart
 
 _log = logging.getLogger("dovetail")
 
@@ -70,9 +70,9 @@ class Deliveries:
         """Have `function` called with the answers of every batch later than `after`, by default of those to come."""
         self._engine.queries.record(query_id)
 
-        def deliver(batch: int, files: tuple[ResultFile, ...]) -> None:
-            found = self._result_batch(query_id, batch, files)
-            function(answers_table(found.root, found.output, found.files, self._engine.options.timezone), batch)
+        def deliver(batch: int, parts: tuple[ResultPart, ...]) -> None:
+            found = self._result_batch(query_id, batch, parts)
+            function(answers_table(found.root, found.output, found.parts, self._engine.options.timezone), batch)
 
         begin = self._engine.head.batch if after is None else after
         delivery = self._delivery(query_id, "a function", begin, deliver)
@@ -131,11 +131,11 @@ class Deliveries:
             self._by_query[record.id] = self._to_sink(record.id, effect - 1)
 
     def _to_sink(self, query_id: str, after: int) -> Delivery:
-        def deliver(batch: int, files: tuple[ResultFile, ...]) -> None:
+        def deliver(batch: int, parts: tuple[ResultPart, ...]) -> None:
             sink = _sink_of(self._engine.head.state.registry.by_id.get(query_id))
             if sink is None:
                 raise QueryError(f"query {query_id!r} has no sink any more")
-            self._write(sink, self._result_batch(query_id, batch, files))
+            self._write(sink, self._result_batch(query_id, batch, parts))
 
         def mark(batch: int) -> None:
             self._marks.write(query_id, batch)
@@ -143,14 +143,14 @@ class Deliveries:
         return self._delivery(query_id, "its sink", after, deliver, mark)
 
     def _delivery(self, query_id: str, to: str, after: int, deliver: Deliver, mark: Mark = no_mark) -> Delivery:
-        def look(batch: int) -> tuple[int, tuple[ResultFile, ...]]:
+        def look(batch: int) -> tuple[int, tuple[ResultPart, ...]]:
             return self._engine.answers.results_after(query_id, batch)
 
         return Delivery(f"query {query_id} to {to}", after, look, deliver, mark, self._backoff)
 
-    def _result_batch(self, query_id: str, batch: int, files: tuple[ResultFile, ...]) -> ResultBatch:
+    def _result_batch(self, query_id: str, batch: int, parts: tuple[ResultPart, ...]) -> ResultBatch:
         output = answer_columns(self._engine.queries.compiled(query_id))
-        return ResultBatch(self._engine.root, query_id, batch, output, files)
+        return ResultBatch(self._engine.root, query_id, batch, output, parts)
 
 
 def _sink_of(record: QueryRecord | None) -> SinkSpec | None:

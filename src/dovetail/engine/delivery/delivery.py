@@ -15,15 +15,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dovetail.core.known_secrets import without_secrets
-from dovetail.store.manifest import ResultFile
+from dovetail.store.manifest import ResultPart
 
 LONGEST_ERROR = 500
 _log = logging.getLogger("dovetail")
 
-Look = Callable[[int], tuple[int, tuple[ResultFile, ...]]]
-"""Given a batch, the next one with answers and their files; without any, the newest committed batch and no file."""
+Look = Callable[[int], tuple[int, tuple[ResultPart, ...]]]
+"""Given a batch, the next one with answers and their parts; without any, the newest committed batch and none."""
 
-Deliver = Callable[[int, tuple[ResultFile, ...]], None]
+Deliver = Callable[[int, tuple[ResultPart, ...]], None]
 """Returns when the sink has all of the batch, raises when it may not."""
 
 Mark = Callable[[int], None]
@@ -71,8 +71,8 @@ class Delivery:
     @property
     def delivered_batch(self) -> int:
         """All committed answers up to this batch are delivered; batches without answers count."""
-        batch, files = self._look(self._delivered)
-        return self._delivered if files else batch
+        batch, parts = self._look(self._delivered)
+        return self._delivered if parts else batch
 
     @property
     def is_of_this_thread(self) -> bool:
@@ -119,9 +119,9 @@ class Delivery:
     def _run(self) -> None:
         failures = 0
         while (found := self._next(failures)) is not None:
-            batch, files = found
+            batch, parts = found
             try:
-                self._deliver(batch, files)
+                self._deliver(batch, parts)
                 self._advance(batch)
             except Exception as error:  # noqa: BLE001 - a sink may fail in any way, and that must not end the others
                 failures += 1
@@ -129,7 +129,7 @@ class Delivery:
             else:
                 failures = 0
 
-    def _next(self, failures: int) -> tuple[int, tuple[ResultFile, ...]] | None:
+    def _next(self, failures: int) -> tuple[int, tuple[ResultPart, ...]] | None:
         """What to deliver now; None when there is nothing, or nobody wants it any more, and the thread ends."""
         while True:
             with self._changed:
@@ -139,9 +139,9 @@ class Delivery:
                     self._rest()
                     return None
                 self._has_news = False
-            batch, files = self._look(self._delivered)
-            if files:
-                return batch, files
+            batch, parts = self._look(self._delivered)
+            if parts:
+                return batch, parts
             with self._changed:
                 if not self._has_news:
                     self._rest()

@@ -70,12 +70,12 @@ class Tail:
 
     def _committed(self) -> Iterator[AnswerBatch]:
         while True:
-            batch, files = self._engine.answers.results_after(self._query_id, self._seen)
-            if not files:
+            batch, parts = self._engine.answers.results_after(self._query_id, self._seen)
+            if not parts:
                 self._seen = max(self._seen, batch)
                 return
             output = answer_columns(self._engine.queries.compiled(self._query_id))
-            table = answers_table(self._engine.root, output, files, self._engine.options.timezone)
+            table = answers_table(self._engine.root, output, parts, self._engine.options.timezone)
             self._seen = batch
             yield AnswerBatch(batch, tuple(table.to_pylist()))
             self._silence.heard()

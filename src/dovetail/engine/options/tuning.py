@@ -19,6 +19,7 @@ class EngineTuning:
     merge_fanout: int = option(4, "so many neighbouring buckets of a level become one")
     max_pairs: int = option(4_000_000, "joined pairs that a task holds in memory at once")
     piece_bytes: int = option(256 << 20, "bytes of received rows that a task holds in memory at once")
+    own_file_bytes: int = option(4 << 20, "bytes of a query's answers in a task that are worth a file of their own")
     small_batch_rows: int = option(
         20_000, "after a batch of fewer rows and little work the next runs as one task: stages would cost more"
     )
@@ -43,6 +44,7 @@ class EngineTuning:
         check_whole("merge_fanout", self.merge_fanout, 2)
         check_whole("max_pairs", self.max_pairs, 1)
         check_whole("piece_bytes", self.piece_bytes, 1)
+        check_whole("own_file_bytes", self.own_file_bytes, 1)
         check_whole("small_batch_rows", self.small_batch_rows, 0)
         check_whole("scale_after", self.scale_after, 1)
         if self.routing_subgroups is not None:

@@ -30,12 +30,12 @@ from dovetail.plan.shared_plan import SharedPlan
 from dovetail.runtime.report import GroupCount, StepCount, TaskReport, UnitWork
 from dovetail.stats.catalog import MATCH_KINDS, StatsCatalog
 from dovetail.store.bucket_file import BucketMeta, by_store
-from dovetail.store.manifest import ResultFile
+from dovetail.store.manifest import ResultPart
 
 
 def take_figures(
     done: FinishedBatch,
-    results: Iterable[ResultFile],
+    results: Iterable[ResultPart],
     idle: frozenset[str],
     durations: Durations,
     finished_at: float,
@@ -94,7 +94,7 @@ def _of_streams(done: FinishedBatch, watermarks: Mapping[str, int], idle: frozen
 
 
 def _of_queries(
-    state: EngineState, results: Iterable[ResultFile], found: Mapping[str, Found]
+    state: EngineState, results: Iterable[ResultPart], found: Mapping[str, Found]
 ) -> tuple[QueryFigures, ...]:
     """Those that run or stand still, and those that ended with this batch."""
     rows: Counter[str] = Counter()

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql import types as T
 
 from dovetail.query.answer_columns import answer_columns
-from dovetail.query.join_query import JoinQuery, OutputColumn
-from dovetail.query.output_names import unique_names
-from dovetail.runtime.spark.types import spark_type
-from dovetail.store.manifest import ResultFile
-from dovetail.store.result_files import check_results
+from dovetail.query.join_query import JoinQuery
+from dovetail.runtime.spark.part_rows import SEQUENCE, part_rows, results_schema
+from dovetail.store.manifest import ResultPart
+from dovetail.store.result_parts import check_results
 
 
-def read_results(spark: SparkSession, root: Path, query: JoinQuery, files: list[ResultFile]) -> DataFrame:
-    """The answer as of these files; of an updating query without the rows that were taken back."""
-    schema = results_schema(answer_columns(query))
-    check_results(root, files)
-    if files:
-        frame = spark.read.schema(schema).parquet(*(str(root / file.path) for file in files))
-    else:
-        frame = spark.createDataFrame([], schema)
+def read_results(spark: SparkSession, root: Path, query: JoinQuery, parts: list[ResultPart]) -> DataFrame:
+    """The answer as of these parts; of an updating query without the rows that were taken back."""
+    output = answer_columns(query)
+    schema = results_schema(output)
+    check_results(root, parts)
+    files = [str(root / part.path) for part in parts if part.offset is None]
+    ranges = [part for part in parts if part.offset is not None]
+    frames = [spark.read.schema(schema).parquet(*files)] if files else []
+    frames += [part_rows(spark, root, output, ranges).drop(SEQUENCE)] if ranges else []
+    frame = reduce(DataFrame.unionAll, frames) if frames else spark.createDataFrame([], schema)
     if query.is_updating:
         frame = _folded(frame)
     return frame.toDF(*(column.name for column in query.output))
@@ -35,11 +36,3 @@ def _folded(changes: DataFrame) -> DataFrame:
     numbered = changes.toDF(*names, "change")
     counted = numbered.groupBy(*names).agg(F.sum("change").alias("change")).where("change > 0")
     return counted.withColumn("change", F.explode(F.sequence(F.lit(1), F.col("change").cast("int")))).drop("change")
-
-
-def results_schema(output: tuple[OutputColumn, ...]) -> T.StructType:
-    """As in the files, where each column has a name of its own."""
-    names = unique_names([column.name for column in output])
-    return T.StructType(
-        [T.StructField(name, spark_type(column.type), True) for name, column in zip(names, output, strict=True)]
-    )

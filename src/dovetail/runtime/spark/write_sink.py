@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from py4j.protocol import Py4JJavaError
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 from dovetail.core.errors import QueryError, SinkError
 from dovetail.core.secret_reference import resolved
 from dovetail.runtime.result_batch import ResultBatch
-from dovetail.runtime.spark.read_results import results_schema
+from dovetail.runtime.spark.part_rows import SEQUENCE, part_rows, results_schema
 from dovetail.runtime.spark.types import quoted
-from dovetail.store.result_files import check_results
+from dovetail.store.result_parts import check_results
 
 KAFKA = "kafka"
 HEADERS = ("dovetail-query", "dovetail-batch", "dovetail-sequence")
@@ -44,8 +44,9 @@ def write_sink(spark: SparkSession, sink_format: str, options: Mapping[str, str]
     mode = for_writer.pop("mode", "append")
     partition_by = [name.strip() for name in for_writer.pop("partitionBy", "").split(",") if name.strip()]
     is_identified = for_writer.pop("identify", "false").lower() == "true"
-    rows, sequence = _rows(spark, batch)
-    facts = (F.lit(batch.query), F.lit(batch.batch).cast("bigint"), sequence)
+    check_results(batch.root, batch.parts)
+    rows = part_rows(spark, batch.root, batch.output, batch.parts)
+    facts = (F.lit(batch.query), F.lit(batch.batch).cast("bigint"), F.col(quoted(SEQUENCE)))
     names = [field.name for field in results_schema(batch.output)]
     if sink_format == KAFKA:
         frame = rows.select(*_kafka_columns(names, for_writer.pop("key", ""), facts))
@@ -57,20 +58,6 @@ def write_sink(spark: SparkSession, sink_format: str, options: Mapping[str, str]
         (writer.partitionBy(*partition_by) if partition_by else writer).save()
     except Py4JJavaError as error:
         raise SinkError(_cause(error)) from error
-
-
-def _rows(spark: SparkSession, batch: ResultBatch) -> tuple[DataFrame, Column]:
-    """The batch's rows, and of each its place in the order of files and rows."""
-    check_results(batch.root, batch.files)
-    paths = [str(batch.root / file.path) for file in batch.files]
-    before: list[Column] = []
-    rows_before = 0
-    for file in batch.files:
-        before += [F.lit(file.path.rpartition("/")[2]), F.lit(rows_before)]
-        rows_before += file.rows
-    rows = spark.read.schema(results_schema(batch.output)).parquet(*paths)
-    place = F.create_map(*before)[F.col("_metadata.file_name")] + F.col("_metadata.row_index")
-    return rows, place.cast("bigint")
 
 
 def _kafka_columns(names: list[str], key: str, facts: tuple[Column, ...]) -> list[Column]:

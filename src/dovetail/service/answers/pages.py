@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -19,9 +20,9 @@ from dovetail.engine.engine import Engine
 from dovetail.query.answer_columns import answer_columns
 from dovetail.service.access.refusals import BadRequest
 from dovetail.store.layout import result_batch
-from dovetail.store.manifest import ResultFile
+from dovetail.store.manifest import ResultPart
 from dovetail.store.read_answers import answer_schema, current_answers
-from dovetail.store.result_files import open_result
+from dovetail.store.result_parts import read_result_batches
 
 _CURSOR = re.compile(r"(\d{1,18}):(\d{1,18})\Z", re.ASCII)
 _ROWS_READ_AT_ONCE = 8_192
@@ -124,9 +125,9 @@ class AnswerReader:
             table = pa.Table.from_batches(self._read(files, 0, row_limit), self._schema)
             yield BatchAnswers(batch, table, sum(file.rows for file in files))
 
-    def _files(self, from_batch: int, through: int) -> Iterator[tuple[int, list[ResultFile]]]:
+    def _files(self, from_batch: int, through: int) -> Iterator[tuple[int, list[ResultPart]]]:
         """Files by batch; from the end, because most readers want what is new."""
-        newest_first: list[tuple[int, list[ResultFile]]] = []
+        newest_first: list[tuple[int, list[ResultPart]]] = []
         for file in reversed(self._engine.answers.results(self._id)):
             batch = result_batch(file.path)
             if batch < from_batch:
@@ -144,7 +145,7 @@ class AnswerReader:
             for batch, files in self._files(place.batch, through)
         )
 
-    def _read(self, files: list[ResultFile], skip: int, limit: int) -> list[pa.RecordBatch]:
+    def _read(self, files: list[ResultPart], skip: int, limit: int) -> list[pa.RecordBatch]:
         pieces: list[pa.RecordBatch] = []
         for file in files:
             if limit == 0:
@@ -152,8 +153,8 @@ class AnswerReader:
             if skip >= file.rows:
                 skip -= file.rows
                 continue
-            with open_result(self._engine.root, file) as parquet:
-                for piece in parquet.iter_batches(_ROWS_READ_AT_ONCE):
+            with closing(read_result_batches(self._engine.root, file, _ROWS_READ_AT_ONCE)) as batches:
+                for piece in batches:
                     wanted = piece.slice(skip, limit)
                     skip = max(skip - piece.num_rows, 0)
                     limit -= wanted.num_rows
