@@ -11,8 +11,8 @@ _TIME_NAMES = ("date", "timestamp", "timestamp_ntz")
 
 def merge_branches(expressions: list[Expression], timezone: str) -> list[Expression] | None:
     """All of them in their common type; None if there is none."""
-    strings = [e for e in expressions if isinstance(e, Literal) and e.type == STRING]
-    others = [e for e in expressions if e not in strings]
+    strings = [e for e in expressions if _is_string(e)]
+    others = [e for e in expressions if not _is_string(e)]
     target: SqlType | None = common_type_of(expressions)
     if target is None and strings and others:
         # String constants beside times are read as times, as Spark does.
@@ -24,3 +24,7 @@ def merge_branches(expressions: list[Expression], timezone: str) -> list[Express
     if target.name in _TIME_NAMES and any(not isinstance(cast_to(s, target, timezone), Literal) for s in strings):
         return None
     return [cast_to(expression, target, timezone) for expression in expressions]
+
+
+def _is_string(expression: Expression) -> bool:
+    return isinstance(expression, Literal) and expression.type == STRING

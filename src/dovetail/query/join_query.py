@@ -145,7 +145,7 @@ class JoinQuery:
         if not 1 <= len(aliases) <= MAX_RELATIONS:
             raise QueryError(f"a query joins up to {MAX_RELATIONS} relations, not {len(aliases)}")
         if not self.output:
-            raise QueryError("a query needs an output column")
+            raise QueryError("a query needs an output column", hint="write at least one after SELECT")
         used = {bound.earlier for bound in self.time_bounds} | {bound.later for bound in self.time_bounds}
         for expression in (*self.residuals, self.where, *self.joined_expressions):
             used |= relations_of(expression)

@@ -18,6 +18,7 @@ from dovetail.kernels.select.select_rows import SelectionWords, spread_rows
 from dovetail.plan.query_limits import BatchLimits, Found
 from dovetail.plan.store_plan import IndexPlan, StorePlan
 from dovetail.runtime.report_fields import kept_in_task, listed, rules_of, summed
+from dovetail.runtime.stopwatch import Stopwatch
 from dovetail.stats.key_sketch import SKETCH_CODES
 from dovetail.stats.key_stats import MAX_HISTOGRAM_GROUPS
 from dovetail.stats.selection_sample import SAMPLED_ROWS_A_BATCH
@@ -309,11 +310,11 @@ class TaskReport:
     @contextmanager
     def working_for(self, queries: Collection[str], limits: BatchLimits) -> Iterator[None]:
         """Charge them the time that is spent inside, in equal shares; who had too much of it is void from then on."""
-        began = time.perf_counter()
+        watch = Stopwatch()
         try:
             yield
         finally:
-            self.spend(queries, time.perf_counter() - began, limits)
+            self.spend(queries, watch.lap(), limits)
 
     def spend(self, queries: Collection[str], taken_s: float, limits: BatchLimits) -> None:
         share_ms = taken_s * 1e3 / max(len(queries), 1)

@@ -83,7 +83,9 @@ def _null(binder: NodeBinder, node: exp.Expr) -> Expression:
 @OPERATOR_READERS.reads(exp.Interval)
 def _interval(binder: NodeBinder, node: exp.Expr) -> Expression:
     binder.consume(node, "this")
-    return Literal(int(node.this.this), INTERVAL)
+    # sqlglot writes a number below zero as the negation of one.
+    size, sign = (node.this.this, -1) if isinstance(node.this, exp.Neg) else (node.this, 1)
+    return Literal(sign * int(size.this), INTERVAL)
 
 
 @OPERATOR_READERS.reads(exp.Neg)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import islice
 
 from sqlglot import exp
 
@@ -22,10 +24,13 @@ from dovetail.frontend.output_names import name_of
 from dovetail.frontend.parse.parse_sql import RANGE_KEY, WITHIN_KEY
 from dovetail.frontend.parse.source_text import SourceText
 from dovetail.frontend.parse.unsupported import refuse, refuse_leftovers, refuse_node
-from dovetail.query.expression import Call, Column, Expression, all_of, conjuncts_of, rename_relations
+from dovetail.query.expression import Call, Column, Expression, all_of, conjuncts_of, rename_relations, walk
 from dovetail.query.join_query import WINDOW_END, WINDOW_START, HopWindow
 from dovetail.query.stream import Stream
 from dovetail.query.types import BOOLEAN, TIMESTAMP, WINDOW
+
+MAX_PARTS = 20_000
+"""Of a column's expression."""
 
 
 class RelationBinder:
@@ -103,6 +108,7 @@ class RelationBinder:
             else:
                 columns.extend(select_item(item, binder))
         self._check_unique(columns, select)
+        self._check_size(columns, select)
         return replace(inner, columns=tuple(columns), selection=all_of(tuple(selection)), hop_window=hop_window)
 
     def _where(self, select: exp.Select, binder: ExpressionBinder) -> tuple[Expression, ...]:
@@ -113,14 +119,24 @@ class RelationBinder:
         return conjuncts_of(binder.bind_condition(where.this))
 
     def _check_unique(self, columns: list[VisibleColumn], select: exp.Select) -> None:
-        names = [column.name.lower() for column in columns]
-        repeated = sorted({name for name in names if names.count(name) > 1})
+        count_by_name = Counter(column.name.lower() for column in columns)
+        repeated = sorted(name for name, count in count_by_name.items() if count > 1)
         if repeated:
             raise SqlError(
                 f"a derived table has two columns called {repeated[0]!r}",
                 where=self.source.where(select),
                 hint="rename one with AS",
             )
+
+    def _check_size(self, columns: list[VisibleColumn], select: exp.Select) -> None:
+        """A column stands for its expression wherever it is used: twice in each of 40 tables makes 2^40."""
+        for column in columns:
+            if any(True for _ in islice(walk(column.expression), MAX_PARTS, None)):
+                raise UnsupportedSql(
+                    f"column {column.name!r} of a derived table is made of more than {MAX_PARTS:,} parts",
+                    where=self.source.where(select),
+                    hint="use the column of the table inside it fewer times",
+                )
 
     def _bind_window(
         self, call: exp.Anonymous, item: exp.Expr, binder: ExpressionBinder, inner: BoundRelation

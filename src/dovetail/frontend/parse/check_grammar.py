@@ -46,11 +46,18 @@ def check_grammar(tokens: Sequence[Token], text: str) -> None:
     _Grammar(tokens, SourceText(text)).statement()
 
 
+def _word_of(token: Token) -> str:
+    if token.token_type in (TokenType.STRING, TokenType.IDENTIFIER):
+        return ""
+    return " ".join(token.text.upper().split())
+
+
 class _Grammar:
     """Reads tokens from left to right; each method reads what it is called after."""
 
     def __init__(self, tokens: Sequence[Token], source: SourceText) -> None:
         self._tokens = tokens
+        self._words = [_word_of(token) for token in tokens]
         self._source = source
         self._place = 0
 
@@ -63,9 +70,7 @@ class _Grammar:
     def _word(self, ahead: int = 0) -> str:
         """The token in capitals; nothing at the end, and for texts and names in quotes."""
         place = self._place + ahead
-        if place >= len(self._tokens) or self._tokens[place].token_type in (TokenType.STRING, TokenType.IDENTIFIER):
-            return ""
-        return " ".join(self._tokens[place].text.upper().split())
+        return self._words[place] if place < len(self._words) else ""
 
     def _takes(self, *words: str) -> bool:
         """Whether the words come next; then they are read."""

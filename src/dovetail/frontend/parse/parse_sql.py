@@ -199,21 +199,33 @@ def misplaced_within(source: SourceText, offset: int) -> UnsupportedSql:
 
 _DIALECT = DovetailSpark()
 MAX_DEPTH = 128
+MAX_CHARACTERS, MAX_WORDS = 1_000_000, 20_000
+"""Compiling takes time in the process that runs everybody's batches: a text has some seconds of it at most."""
 
 
 def parse_sql(text: str) -> exp.Select:
     """The one SELECT that `text` is, each node stamped with its offset."""
     source = SourceText(text)
+    _refuse_unreadable(text, source)
     try:
         tokens = tokens_of(text)
+        _refuse_length(tokens, source)
         parser = _DIALECT.parser(error_level=ErrorLevel.IMMEDIATE)
         statements = [statement for statement in parser.parse(tokens, text) if statement is not None]
     except TokenError as error:
-        raise SqlSyntaxError(f"the text cannot be read: {_first_line(error)}", where=source.where(0)) from None
+        raise SqlSyntaxError(
+            f"the text cannot be read: {_first_line(error)}",
+            where=source.where(0),
+            hint="close every quote, backquote and comment",
+        ) from None
     except ParseError as error:
         raise _syntax_error(error, source) from None
     except RecursionError:
-        raise SqlSyntaxError("the text is nested too deeply", where=source.where(0)) from None
+        raise SqlSyntaxError(
+            "the text is nested too deeply",
+            where=source.where(0),
+            hint=f"write at most {MAX_DEPTH} parentheses, calls or operators inside each other",
+        ) from None
     if not statements:
         raise SqlSyntaxError("the text is empty", where=source.where(0), hint=STATEMENT_HINT)
     if len(statements) > 1:
@@ -223,6 +235,32 @@ def parse_sql(text: str) -> exp.Select:
         raise refuse_statement(statement, source)
     _refuse_depth(statement, source)
     return statement
+
+
+def _refuse_unreadable(text: str, source: SourceText) -> None:
+    if len(text) > MAX_CHARACTERS:
+        raise UnsupportedSql(
+            f"the text has {len(text):,} characters; at most {MAX_CHARACTERS:,} are read",
+            where=source.where(MAX_CHARACTERS),
+            hint="have long values come as rows of a stream, and join it",
+        )
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise SqlSyntaxError(
+            f"{text[error.start]!a} is half of a character, which no file can keep",
+            where=source.where(error.start),
+            hint="write the whole character, or leave it out",
+        ) from None
+
+
+def _refuse_length(tokens: list[Token], source: SourceText) -> None:
+    if len(tokens) > MAX_WORDS:
+        raise UnsupportedSql(
+            f"the text has {len(tokens):,} words and signs; at most {MAX_WORDS:,} are read",
+            where=source.where(tokens[MAX_WORDS].start),
+            hint="have long lists come as rows of a stream and join it, or make several queries of it",
+        )
 
 
 def tokens_of(text: str) -> list[Token]:
@@ -275,11 +313,19 @@ def _syntax_error(error: ParseError, source: SourceText) -> SqlSyntaxError | Uns
     start_context = details.get("start_context") or ""
     highlight = details.get("highlight") or ""
     offset = source.text.find(f"{start_context}{highlight}") + len(start_context) if highlight else len(source.text)
-    what = str(details.get("description") or _first_line(error))
+    what = _in_plain_words(str(details.get("description") or _first_line(error)))
     near = f" near {highlight!r}" if highlight else " at the end"
     if highlight.upper() == "WITHIN":
         return misplaced_within(source, offset)
-    return SqlSyntaxError(f"the text does not parse: {what}{near}", where=source.where(offset))
+    hint = "write it as Spark SQL reads it; a name that is a word of SQL goes in backquotes"
+    return SqlSyntaxError(f"the text does not parse: {what}{near}", where=source.where(offset), hint=hint)
+
+
+def _in_plain_words(what: str) -> str:
+    """sqlglot's text without the names of its own classes."""
+    if what.startswith("Required keyword"):
+        return "something is missing"
+    return what.partition(" but got <Token")[0]
 
 
 def _first_line(error: Exception) -> str:

@@ -63,6 +63,8 @@ def _matches(expression: Expression) -> Iterator[Call]:
 
 def _constants(expression: Expression) -> Iterator[Expression]:
     """The largest parts without a column that every row reaches."""
+    if isinstance(expression, Literal):
+        return  # converted with the whole; a list may have thousands
     if not columns_of(expression):
         yield expression
     elif isinstance(expression, Call) and expression.function not in _CONDITIONAL:
