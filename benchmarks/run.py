@@ -24,6 +24,7 @@ from benchmarks.suites import (
     aggregates,
     elastic,
     faults,
+    hostile,
     ilp,
     materialize,
     multiway,
@@ -54,6 +55,7 @@ SUITES: dict[str, Callable[[Workbench], dict[str, object]]] = {
     "aggregates": aggregates.run,
     "partition": partition.run,
     "elastic": elastic.run,
+    "hostile": hostile.run,
 }
 
 SUITES_WITHOUT_SPARK: dict[str, Callable[[BenchOptions, Steps], dict[str, object]]] = {

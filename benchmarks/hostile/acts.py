@@ -17,16 +17,40 @@ from dovetail.core.errors import DovetailError
 CHANNEL = "session on Spark"
 SQL = "SELECT k, v FROM a WHERE v = 1"
 NAMES: tuple[Any, ...] = (
-    *("", " ", ".", "..", "../../x", "a/b", "a\\b", "x" * 10_000, "a\nb", "\x00", "pairs#1", "a#b", "\ud800", "\u202e", "{query}"),
+    *(
+        "",
+        " ",
+        ".",
+        "..",
+        "../../x",
+        "a/b",
+        "a\\b",
+        "x" * 10_000,
+        "a\nb",
+        "\x00",
+        "pairs#1",
+        "a#b",
+        "\ud800",
+        "\u202e",
+        "{query}",
+    ),
     *(5, True, [], {}, b"x", 1.5, object()),
 )
 OPTIONS: tuple[dict[str, Any], ...] = (
-    *({"max_results_per_batch": value} for value in (-1, 0, "x", 1e308, True, float("nan"), 2**70, [], {}, b"1", object())),
+    *(
+        {"max_results_per_batch": value}
+        for value in (-1, 0, "x", 1e308, True, float("nan"), 2**70, [], {}, b"1", object())
+    ),
     *({"max_pairs_per_batch": value} for value in (-1, "many", 1.5)),
     *({"backfill": value} for value in ("maybe", 7, [])),
     *({"keep_intermediates": value} for value in ("no", 5)),
     *({"sink": value} for value in (5, "", "nope", "\x00", [], b"parquet")),
-    *({"nope": 1}, {"sink.path": "/tmp/x"}, {"sink": "parquet", "sink.password": "clear"}, {"sink": "parquet", "sink.mode": 5}),
+    *(
+        {"nope": 1},
+        {"sink.path": "/nowhere/x"},
+        {"sink": "parquet", "sink.password": "clear"},
+        {"sink": "parquet", "sink.mode": 5},
+    ),
     {f"sink.option{number}": "x" for number in range(3_000)},
 )
 STREAMS: tuple[tuple[Any, Any, Any], ...] = (
@@ -47,6 +71,12 @@ STREAMS: tuple[tuple[Any, Any, Any], ...] = (
     ("dovetail_control", "k BIGINT", {"format": "rate"}),
     ("a", "k BIGINT", {"format": "rate"}),
     ("s", ", ".join(f"c{i} INT" for i in range(3_000)), {"format": "nope"}),
+)
+
+
+ERRORS = (
+    *(ValueError("x"), SystemExit(3), KeyboardInterrupt(), MemoryError(), StopIteration(), GeneratorExit()),
+    BaseException("bare"),
 )
 
 
@@ -134,7 +164,9 @@ def _same_name(arena: Arena, number: int) -> None:
 
 
 def _same_request(arena: Arena, number: int) -> None:
-    arena.session.create_query(f"SELECT k FROM a WHERE v = {number % 3}", f"storm_r{number % 2}", request=f"r{number % 4}")
+    arena.session.create_query(
+        f"SELECT k FROM a WHERE v = {number % 3}", f"storm_r{number % 2}", request=f"r{number % 4}"
+    )
 
 
 def _same_text(arena: Arena, number: int) -> None:
@@ -193,10 +225,10 @@ def _vanishing(arena: Arena) -> None:
 ACTS = (
     *(Act("names of queries", repr(name)[:80], _named(name)) for name in NAMES),
     *(Act("options of the wrong kind", str(options)[:120], _with_options(options)) for options in OPTIONS),
-    *(Act("streams that are none", f"{name} ({columns[:40]}) {options}", _declared(name, columns, options)) for name, columns, options in STREAMS),
+    *(Act("streams that are none", f"{each[0]} ({each[1][:40]}) {each[2]}", _declared(*each)) for each in STREAMS),
     *(
         Act("functions that fail", type(error).__name__, _function(_raise(error)))
-        for error in (ValueError("x"), SystemExit(3), KeyboardInterrupt(), MemoryError(), StopIteration(), GeneratorExit(), BaseException("bare"))
+        for error in ERRORS
     ),
     Act("functions that fail", "endless recursion", _function(_recurse)),
     Act("functions that fail", "sleeps for longer than the run", _function(lambda *_: time.sleep(20))),
@@ -208,8 +240,8 @@ ACTS = (
     Act("storms of changes", "60 equal texts", _storm(_same_text, 60)),
     Act("storms of changes", "columns that nobody reads yet", _storm(_new_columns, 3)),
     Act("sinks that fail", "a path below a file", _sink(sink="parquet", **{"sink.path": "/proc/version/x"})),
-    Act("sinks that fail", "no such format at run time", _sink(sink="com.example.Nothing", **{"sink.path": "/tmp/x"})),
-    Act("sinks that fail", "JDBC to nowhere", _sink(sink="jdbc", **{"sink.url": "jdbc:nowhere:x", "sink.dbtable": "t"})),
+    Act("sinks that fail", "no such format at run time", _sink(sink="com.example.No", **{"sink.path": "/nowhere"})),
+    Act("sinks that fail", "JDBC to nowhere", _sink(sink="jdbc", **{"sink.url": "jdbc:no:x", "sink.dbtable": "t"})),
     Act("sinks that fail", "mode error", _sink(sink="parquet", **{"sink.path": "/proc/x", "sink.mode": "error"})),
     *(Act("workers that are killed", f"{after_s} s into a batch", _killed(after_s)) for after_s in (0.1, 0.3, 0.6)),
     Act("tasks that fail without a culprit", "the worker is killed", _struck(KILLS)),

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from benchmarks.hostile.arena import Arena
-from benchmarks.hostile.files import HostileFile
+from benchmarks.hostile.corpus.files import HostileFile
 from benchmarks.hostile.records import Outcome, Tried
 from benchmarks.hostile.world import STREAMS
 

@@ -68,4 +68,6 @@ class Tried:
 def shortened(text: str, size: int) -> str:
     """The beginning of a text, as printable ASCII: some have a million characters, and some cannot be encoded."""
     shown = ascii(text[: size + 1])[1:-1]
-    return shown if len(text) <= size and len(shown) <= 2 * size else f"{shown[: 2 * size]}... ({len(text):,} characters)"
+    return (
+        shown if len(text) <= size and len(shown) <= 2 * size else f"{shown[: 2 * size]}... ({len(text):,} characters)"
+    )

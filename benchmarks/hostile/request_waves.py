@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 
 from benchmarks.hostile.arena import HANG_S
+from benchmarks.hostile.corpus.requests import HostileRequest
 from benchmarks.hostile.records import HostileQuery, Outcome, Tried
-from benchmarks.hostile.requests import HostileRequest
 from benchmarks.hostile.served import TOKEN, Served
 from benchmarks.hostile.world import GOOD_QUERIES
 

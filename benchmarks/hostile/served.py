@@ -26,8 +26,8 @@ from benchmarks.hostile.oracle import wrong_neighbours
 from benchmarks.hostile.world import COLUMNS, GOOD_QUERIES, STREAMS, Folders, closing_rows
 from benchmarks.options import BenchError
 
-TOKEN = "dvt_" + "5" * 64  # noqa: S105 - of a service that ends with the run
-START_S = 120.0
+TOKEN = "dvt_" + "5" * 64
+START_S = 300.0
 HEAD_S, BODY_S = 3, 5
 """Seconds that a client has for its head and its body: short, so that the run need not wait long for slow ones."""
 WORKER_MEMORY = "3g"
@@ -69,7 +69,13 @@ class Served:
         token.chmod(0o600)
         (self._root / "serve.yaml").write_text(yaml.safe_dump(self._config(token)))
         self._log = (self._root / "serve.log").open("wb")
-        command = [sys.executable, "-c", "from dovetail.cli.main import app; app()", "serve", str(self._root / "serve.yaml")]
+        command = [
+            sys.executable,
+            "-c",
+            "from dovetail.cli.main import app; app()",
+            "serve",
+            str(self._root / "serve.yaml"),
+        ]
         self._process = subprocess.Popen(command, stdout=self._log, stderr=self._log)  # noqa: S603 - our own command
         deadline = time.monotonic() + START_S
         while time.monotonic() < deadline and self._process.poll() is None:
@@ -159,7 +165,12 @@ class Served:
 
     def _config(self, token: Path) -> dict[str, object]:
         streams = {
-            stream: {"format": "parquet", "columns": dict(COLUMNS), "event_time": "ts", "options": {"path": str(self.folders.folder(stream))}}
+            stream: {
+                "format": "parquet",
+                "columns": dict(COLUMNS),
+                "event_time": "ts",
+                "options": {"path": str(self.folders.folder(stream))},
+            }
             for stream in STREAMS
         }
         return {
@@ -175,7 +186,15 @@ class Served:
             "queries": {name: {"sql": sql} for name, sql in GOOD_QUERIES.items()},
             "listen": {"port": self.port},
             "auth": {"token_file": str(token)},
-            "limits": {"head_timeout_s": HEAD_S, "body_timeout_s": BODY_S, "idle_timeout_s": BODY_S, "changes_per_s": 1_000, "changes_burst": 2_000, "reads_per_s": 2_000, "reads_burst": 4_000},
+            "limits": {
+                "head_timeout_s": HEAD_S,
+                "body_timeout_s": BODY_S,
+                "idle_timeout_s": BODY_S,
+                "changes_per_s": 1_000,
+                "changes_burst": 2_000,
+                "reads_per_s": 2_000,
+                "reads_burst": 4_000,
+            },
         }
 
 

@@ -1,6 +1,6 @@
 """Streams, their rows, and the ten good queries beside which everything hostile is tried.
 
-Rows of a wave have keys of their own and lie a minute behind those of the wave before, so most joins stay within a wave.
+Rows of a wave have keys of their own and come a minute after the wave before, so most joins stay within a wave.
 Keys of rows that may or may not be used are negative; every good query answers its keys, and those are left out when
 answers are compared.
 """
@@ -55,8 +55,35 @@ SCHEMA = pa.schema(
     ]
 )
 ODD = (
-    *("", " ", "1", "-0", "12.5", "1e3", "NaN", "true", "2024-02-30", "2026-01-01", "2026-01-01 10:11:12", "(", "[z-a]", "a{9}"),
-    *("\\", "%_", "x\x00y", "\ufeff1", "\uff11\uff12", "\u0130\u00df\u0149", "e\u0301", "\U0001f468\u200d\U0001f469\u202e", "\n\r\t", "NULL", "'; --"),
+    *(
+        "",
+        " ",
+        "1",
+        "-0",
+        "12.5",
+        "1e3",
+        "NaN",
+        "true",
+        "2024-02-30",
+        "2026-01-01",
+        "2026-01-01 10:11:12",
+        "(",
+        "[z-a]",
+        "a{9}",
+    ),
+    *(
+        "\\",
+        "%_",
+        "x\x00y",
+        "\ufeff1",
+        "\uff11\uff12",
+        "\u0130\u00df\u0149",
+        "e\u0301",
+        "\U0001f468\u200d\U0001f469\u202e",
+        "\n\r\t",
+        "NULL",
+        "'; --",
+    ),
 )
 DOUBLES = (0.0, -0.0, 1.5, math.nan, math.inf, -math.inf, 1e308, -1e-308, 3.0)
 BIGS = (0, 1, -1, 2**63 - 1, -(2**63), 2**31, 10**18)
@@ -87,7 +114,10 @@ def rows(stream: str, wave: int, count: int) -> pa.Table:
     columns = {
         "k": [wave * KEYS_A_WAVE + rng.randrange(min(keys, KEYS_A_WAVE)) for _ in range(count)],
         "v": [rng.randrange(6) for _ in range(count)],
-        "s": [None if rng.random() < 0.02 else "xyz"[rng.randrange(3)] * rng.randrange(4) + str(rng.randrange(9)) for _ in range(count)],
+        "s": [
+            None if rng.random() < 0.02 else "xyz"[rng.randrange(3)] * rng.randrange(4) + str(rng.randrange(9))
+            for _ in range(count)
+        ],
         "odd": [rng.choice(ODD) for _ in range(count)],
         "d": [rng.choice(DOUBLES) for _ in range(count)],
         "m": [Decimal(rng.randrange(10_000)) / 100 for _ in range(count)],
@@ -103,7 +133,9 @@ def rows(stream: str, wave: int, count: int) -> pa.Table:
 def closing_rows(wave: int) -> pa.Table:
     """One row long after all others: it closes windows, and decides rows without a partner."""
     row = rows("a", wave, 1).to_pylist()[0]
-    return pa.Table.from_pylist([{**row, "k": CLOSING_KEY, "ts": BEGIN + timedelta(seconds=wave * WAVE_S + 3_600)}], SCHEMA)
+    return pa.Table.from_pylist(
+        [{**row, "k": CLOSING_KEY, "ts": BEGIN + timedelta(seconds=wave * WAVE_S + 3_600)}], SCHEMA
+    )
 
 
 class Folders:

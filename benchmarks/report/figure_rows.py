@@ -301,6 +301,22 @@ def _faults_rows(figures: Figures) -> list[FigureRow]:
     ]
 
 
+def _hostile_rows(figures: Figures) -> list[FigureRow]:
+    spark, functions, mechanisms = figures["on_spark"], figures["functions"], figures["mechanisms"]["count"]
+    channels = ", ".join(f"{count:,} by {channel}" for channel, count in figures["tried_by_channel"].items())
+    missed = "; ".join(str(figures[key]) for key in ("culprits_missed", "hangs", "http_5xx"))
+    usual = f"{spark['slowest_batch_ms']} ms; {spark['usual_batch_ms']} ms; {figures['slowest_batch_over_usual']}x"
+    return [
+        FigureRow("different queries, acts, files and requests; mechanisms", f"{figures['tried']:,}; {mechanisms}"),
+        FigureRow("tried", channels),
+        *(FigureRow(f"of these {outcome}", f"{count:,}") for outcome, count in figures["outcomes"].items()),
+        FigureRow("batches lost; neighbours wrong", f"{figures['batches_lost']}; {figures['neighbours_wrong']}"),
+        FigureRow("culprits missed; hangs; answers 5xx", missed),
+        FigureRow("slowest batch with something hostile; usual batch; ratio", usual),
+        FigureRow("calls of functions; batches lost", f"{functions['tried']:,}; {functions['batches_lost']}"),
+    ]
+
+
 ROWS_BY_SUITE: Mapping[str, Callable[[Figures], list[FigureRow]]] = {
     "single": _single_rows,
     "queries": _queries_rows,
@@ -319,4 +335,5 @@ ROWS_BY_SUITE: Mapping[str, Callable[[Figures], list[FigureRow]]] = {
     "partition": partition_rows,
     "elastic": _elastic_rows,
     "faults": _faults_rows,
+    "hostile": _hostile_rows,
 }

@@ -232,6 +232,13 @@ def _faults(figures: Figures, path: Path) -> None:
         cost.set_title("syncs and checksums")
 
 
+def _hostile(figures: Figures, path: Path) -> None:
+    outcomes = {outcome.replace(" ", "\n"): count for outcome, count in figures["outcomes"].items()}
+    with drawing(path) as (axes,):
+        bars(axes, list(outcomes), {"tried": list(outcomes.values())}, unit="tried")
+        axes.set_title(f"{figures['tried']:,} hostile things of {figures['mechanisms']['count']} mechanisms")
+
+
 PLOT_BY_SUITE: Mapping[str, Callable[[Figures, Path], None]] = {
     "single": _single,
     "queries": _queries,
@@ -250,4 +257,5 @@ PLOT_BY_SUITE: Mapping[str, Callable[[Figures, Path], None]] = {
     "partition": _partition,
     "elastic": _elastic,
     "faults": _faults,
+    "hostile": _hostile,
 }

@@ -192,4 +192,18 @@ NOTE_BY_SUITE: Mapping[str, SuiteNote] = {
         "same checkpoint. Answers are compared with DuckDB's over the same files, row by row. Times are "
         "medians of pairs.",
     ),
+    "hostile": SuiteNote(
+        "Who can take the others down?",
+        lambda figures: (
+            f"{figures['tried']:,} hostile things of {figures['mechanisms']['count']} mechanisms: "
+            f"{figures['batches_lost']} batches lost, {figures['neighbours_wrong']} neighbours wrong, "
+            f"{figures['culprits_missed']} culprits missed"
+        ),
+        "Ten good queries run beside everything. A hostile query must be refused with what is wrong, where and what to "
+        "do, be stopped alone, or answer what Spark answers in batch; rows, files, acts and requests be contained. "
+        "«Not compared» are answers that Spark has no text for, cannot give in a minute, or that come later than the "
+        "wave. Limits are those of somebody who serves strangers (a second of work a query and batch). The slowest "
+        "batch is any with something hostile in it, searches for a culprit and killed workers included; functions run "
+        "in one process without Spark.",
+    ),
 }

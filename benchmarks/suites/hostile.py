@@ -16,12 +16,12 @@ from benchmarks.hostile.acts import ACTS, run_acts
 from benchmarks.hostile.arena import Arena, BatchTime
 from benchmarks.hostile.calls import argument_sets, lost_calls
 from benchmarks.hostile.corpus import QUERIES
+from benchmarks.hostile.corpus.files import FILES
+from benchmarks.hostile.corpus.requests import REQUESTS
 from benchmarks.hostile.file_waves import run_files
-from benchmarks.hostile.files import FILES
 from benchmarks.hostile.query_waves import QueryWaves
 from benchmarks.hostile.records import MISSED, Outcome, Tried
 from benchmarks.hostile.request_waves import RequestWaves
-from benchmarks.hostile.requests import REQUESTS
 from benchmarks.hostile.served import Served
 from benchmarks.measure import median
 from benchmarks.workbench import Workbench

@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-QUICK = ("test_chain_data.py", "test_faults.py", "test_measure.py", "test_verify.py", "test_workloads.py")
+QUICK = (
+    "test_chain_data.py",
+    "test_faults.py",
+    "test_hostile.py",
+    "test_measure.py",
+    "test_verify.py",
+    "test_workloads.py",
+)
 """What data, measures and checks are made of: in a second or two."""
 
 

@@ -169,7 +169,15 @@ QUERIES = (
         "placeholders and templates",
         *("SELECT ${k} FROM a", "SELECT {{k}} FROM a", "SELECT k FROM a WHERE v = ?", "SELECT k FROM a WHERE v = :x"),
         *("SELECT k FROM a WHERE v = $1", "SELECT %s FROM a", "SELECT @k FROM a", "SELECT k FROM IDENTIFIER('a')"),
-        *("SELECT `${env:HOME}` FROM a", "SELECT k FROM a WHERE s = '${env:HOME}'", "SELECT k FROM a WHERE s = '%(x)s'"),
-        *("SELECT k FROM a WHERE s = '{0.__class__}'", "SELECT k FROM a WHERE s = ' OR 1=1 --'", "SELECT {% k %} FROM a"),
+        *(
+            "SELECT `${env:HOME}` FROM a",
+            "SELECT k FROM a WHERE s = '${env:HOME}'",
+            "SELECT k FROM a WHERE s = '%(x)s'",
+        ),
+        *(
+            "SELECT k FROM a WHERE s = '{0.__class__}'",
+            "SELECT k FROM a WHERE s = ' OR 1=1 --'",
+            "SELECT {% k %} FROM a",
+        ),
     ),
 )

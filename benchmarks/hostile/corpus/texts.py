@@ -10,16 +10,82 @@ def _quoted(text: str) -> str:
 
 
 BROKEN = (
-    *("(", ")", "[", "[z-a]", "*a", "+", "?", "a**", "a{2000}", "a{2,1}", "a{-1}", "a{99999999999}", "\\", "[[:nope:]]", "(?P<x"),
-    *("(?<n>a)(?<n>b)", "\\p{Nope}", "[a", "(?z)a", "a{1000}{1000}", "\\Q", "(?<!a*)b", "\\x{FFFFFFFF}", "\\u00", "\\c"),
+    *(
+        "(",
+        ")",
+        "[",
+        "[z-a]",
+        "*a",
+        "+",
+        "?",
+        "a**",
+        "a{2000}",
+        "a{2,1}",
+        "a{-1}",
+        "a{99999999999}",
+        "\\",
+        "[[:nope:]]",
+        "(?P<x",
+    ),
+    *(
+        "(?<n>a)(?<n>b)",
+        "\\p{Nope}",
+        "[a",
+        "(?z)a",
+        "a{1000}{1000}",
+        "\\Q",
+        "(?<!a*)b",
+        "\\x{FFFFFFFF}",
+        "\\u00",
+        "\\c",
+    ),
 )
 EXPLOSIVE = (
-    *("(a+)+$", "(a|aa)+$", "(.*)*x", "([a-z]+)*!", "(a*)*b", "^(([a-z])+.)+[A-Z]([a-z])+$", "(x+x+)+y", "(.?){40}.{40}"),
-    *("(a{1,100}){1,10}b", ".*.*.*.*.*.*.*.*=.*", "(a?){60}a{60}", "\\w*\\d*\\w*\\d*\\w*\\d*z", "(?:(?:a{0,30}){0,30})b"),
+    *(
+        "(a+)+$",
+        "(a|aa)+$",
+        "(.*)*x",
+        "([a-z]+)*!",
+        "(a*)*b",
+        "^(([a-z])+.)+[A-Z]([a-z])+$",
+        "(x+x+)+y",
+        "(.?){40}.{40}",
+    ),
+    *(
+        "(a{1,100}){1,10}b",
+        ".*.*.*.*.*.*.*.*=.*",
+        "(a?){60}a{60}",
+        "\\w*\\d*\\w*\\d*\\w*\\d*z",
+        "(?:(?:a{0,30}){0,30})b",
+    ),
 )
 JAVA_ONLY = (
-    *("(?=a)a", "(?!a)b", "(?<=a)b", "(a)\\1", "a++", "(?>a+)b", "\\bx\\B", "\\G", "\\R", "\\h", "[a-z&&[^x]]", "(?x) a b"),
-    *("\\p{javaLowerCase}", "\\p{IsGreek}", "\\Z", "\\z", "\\0101", "[\\w-\\d]", "(?i)\u0130", "(?s).", "(?u)\\w", "\\k<x>"),
+    *(
+        "(?=a)a",
+        "(?!a)b",
+        "(?<=a)b",
+        "(a)\\1",
+        "a++",
+        "(?>a+)b",
+        "\\bx\\B",
+        "\\G",
+        "\\R",
+        "\\h",
+        "[a-z&&[^x]]",
+        "(?x) a b",
+    ),
+    *(
+        "\\p{javaLowerCase}",
+        "\\p{IsGreek}",
+        "\\Z",
+        "\\z",
+        "\\0101",
+        "[\\w-\\d]",
+        "(?i)\u0130",
+        "(?s).",
+        "(?u)\\w",
+        "\\k<x>",
+    ),
 )
 
 QUERIES = (
@@ -35,12 +101,21 @@ QUERIES = (
         compares=False,
     ),
     *of(
-        "regular expressions of Java alone", *(f"SELECT k FROM a WHERE s RLIKE {_quoted(pattern)}" for pattern in JAVA_ONLY)
+        "regular expressions of Java alone",
+        *(f"SELECT k FROM a WHERE s RLIKE {_quoted(pattern)}" for pattern in JAVA_ONLY),
     ),
     *of(
         "patterns from rows",
-        *("SELECT k FROM a WHERE s RLIKE odd", "SELECT k FROM a WHERE odd RLIKE s", "SELECT k FROM a WHERE regexp_like(odd, odd)"),
-        *("SELECT k FROM a WHERE s LIKE odd", "SELECT k FROM a WHERE odd LIKE odd", "SELECT k FROM a WHERE s RLIKE concat('(', s)"),
+        *(
+            "SELECT k FROM a WHERE s RLIKE odd",
+            "SELECT k FROM a WHERE odd RLIKE s",
+            "SELECT k FROM a WHERE regexp_like(odd, odd)",
+        ),
+        *(
+            "SELECT k FROM a WHERE s LIKE odd",
+            "SELECT k FROM a WHERE odd LIKE odd",
+            "SELECT k FROM a WHERE s RLIKE concat('(', s)",
+        ),
         *("SELECT k FROM a WHERE s RLIKE repeat(s, v)", "SELECT k FROM a WHERE s RLIKE CAST(v AS STRING)"),
         "SELECT a.k FROM a JOIN b ON a.s RLIKE b.odd AND b.ts = a.ts",
         "SELECT a.k FROM a JOIN b ON a.odd LIKE b.odd AND b.ts = a.ts",
@@ -50,11 +125,31 @@ QUERIES = (
         f"SELECT k FROM a WHERE s LIKE '{'%a' * 300}'",
         f"SELECT k FROM a WHERE rpad(s, 5000, 'a') LIKE '{'%a' * 60}%b'",
         f"SELECT k FROM a WHERE s LIKE '{'_' * 50_000}'",
-        *("SELECT k FROM a WHERE s LIKE '\\\\'", "SELECT k FROM a WHERE s LIKE '%\\\\'", "SELECT k FROM a WHERE s LIKE '\\\\x'"),
+        *(
+            "SELECT k FROM a WHERE s LIKE '\\\\'",
+            "SELECT k FROM a WHERE s LIKE '%\\\\'",
+            "SELECT k FROM a WHERE s LIKE '\\\\x'",
+        ),
         *("SELECT k FROM a WHERE s LIKE '%' ESCAPE '%'", "SELECT k FROM a WHERE s LIKE 'x!' ESCAPE '!'"),
-        *("SELECT k FROM a WHERE s LIKE 'x' ESCAPE ''", "SELECT k FROM a WHERE s LIKE 'x' ESCAPE 'ab'", "SELECT k FROM a WHERE s LIKE ''"),
-        *("SELECT k FROM a WHERE s LIKE ANY ('x%', 'y%')", "SELECT k FROM a WHERE s ILIKE '%X%'", "SELECT k FROM a WHERE s SIMILAR TO 'x'"),
-        *("SELECT k FROM a WHERE odd LIKE '%\\n%'", "SELECT k FROM a WHERE odd LIKE '.*[('", "SELECT k FROM a WHERE v LIKE 1"),
-        *("SELECT k FROM a WHERE ts LIKE '2026%'", "SELECT k FROM a WHERE s LIKE s || '%'", "SELECT k FROM a WHERE NOT s NOT LIKE '%'"),
+        *(
+            "SELECT k FROM a WHERE s LIKE 'x' ESCAPE ''",
+            "SELECT k FROM a WHERE s LIKE 'x' ESCAPE 'ab'",
+            "SELECT k FROM a WHERE s LIKE ''",
+        ),
+        *(
+            "SELECT k FROM a WHERE s LIKE ANY ('x%', 'y%')",
+            "SELECT k FROM a WHERE s ILIKE '%X%'",
+            "SELECT k FROM a WHERE s SIMILAR TO 'x'",
+        ),
+        *(
+            "SELECT k FROM a WHERE odd LIKE '%\\n%'",
+            "SELECT k FROM a WHERE odd LIKE '.*[('",
+            "SELECT k FROM a WHERE v LIKE 1",
+        ),
+        *(
+            "SELECT k FROM a WHERE ts LIKE '2026%'",
+            "SELECT k FROM a WHERE s LIKE s || '%'",
+            "SELECT k FROM a WHERE NOT s NOT LIKE '%'",
+        ),
     ),
 )

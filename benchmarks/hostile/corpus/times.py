@@ -40,9 +40,26 @@ QUERIES = (
         "WITHIN without sense",
         *(
             f"SELECT a.k FROM a JOIN b ON a.k = b.k WITHIN {text}"
-            for text in ("0 SECONDS", "-1 SECONDS", "99999999999999 DAYS", "1 MICROSECOND", "x SECONDS", "1", "", "1.5 SECONDS", "1 MONTH", "SECONDS 1", "'10 seconds'", "10 SECONDS WITHIN 5 SECONDS")
+            for text in (
+                "0 SECONDS",
+                "-1 SECONDS",
+                "99999999999999 DAYS",
+                "1 MICROSECOND",
+                "x SECONDS",
+                "1",
+                "",
+                "1.5 SECONDS",
+                "1 MONTH",
+                "SECONDS 1",
+                "'10 seconds'",
+                "10 SECONDS WITHIN 5 SECONDS",
+            )
         ),
-        *("SELECT k FROM a WITHIN 10 SECONDS", "SELECT a.k FROM a WITHIN 3 SECONDS JOIN b WITHIN -3 SECONDS ON a.k = b.k", "SELECT a.k FROM a, b WITHIN 10 SECONDS"),
+        *(
+            "SELECT k FROM a WITHIN 10 SECONDS",
+            "SELECT a.k FROM a WITHIN 3 SECONDS JOIN b WITHIN -3 SECONDS ON a.k = b.k",
+            "SELECT a.k FROM a, b WITHIN 10 SECONDS",
+        ),
         compares=False,
     ),
     *of(
@@ -50,12 +67,39 @@ QUERIES = (
         *(
             f"SELECT k, COUNT(*) AS n FROM a GROUP BY k, window(ts, {text})"
             for text in (
-                *("'0 seconds'", "'-5 seconds'", "'1 microsecond'", "'1000000 days'", "'1 month'", "'nonsense'", "''", "NULL", "5", "'5 seconds', '10 seconds'"),
-                *("'1 day', '1 millisecond'", "'10 seconds', '0 seconds'", "'10 seconds', '5 seconds', '-1 second'", "'10 seconds', '5 seconds', '10 days'", "s", "'99999999999 days'"),
+                *(
+                    "'0 seconds'",
+                    "'-5 seconds'",
+                    "'1 microsecond'",
+                    "'1000000 days'",
+                    "'1 month'",
+                    "'nonsense'",
+                    "''",
+                    "NULL",
+                    "5",
+                    "'5 seconds', '10 seconds'",
+                ),
+                *(
+                    "'1 day', '1 millisecond'",
+                    "'10 seconds', '0 seconds'",
+                    "'10 seconds', '5 seconds', '-1 second'",
+                    "'10 seconds', '5 seconds', '10 days'",
+                    "s",
+                    "'99999999999 days'",
+                ),
             )
         ),
-        *("SELECT COUNT(*) AS n FROM a GROUP BY window(day, '1 day')", "SELECT COUNT(*) AS n FROM a GROUP BY window(k, '1 day')", "SELECT COUNT(*) AS n FROM a GROUP BY window(ts, '5 seconds'), window(ts, '7 seconds')"),
-        *("SELECT window(ts, '5 seconds') AS w FROM a", "SELECT COUNT(*) AS n FROM a GROUP BY session_window(ts, '5 minutes')", "SELECT window.start FROM a", "SELECT COUNT(*) AS n FROM a GROUP BY window(window(ts, '1 second'), '2 seconds')"),
+        *(
+            "SELECT COUNT(*) AS n FROM a GROUP BY window(day, '1 day')",
+            "SELECT COUNT(*) AS n FROM a GROUP BY window(k, '1 day')",
+            "SELECT COUNT(*) AS n FROM a GROUP BY window(ts, '5 seconds'), window(ts, '7 seconds')",
+        ),
+        *(
+            "SELECT window(ts, '5 seconds') AS w FROM a",
+            "SELECT COUNT(*) AS n FROM a GROUP BY session_window(ts, '5 minutes')",
+            "SELECT window.start FROM a",
+            "SELECT COUNT(*) AS n FROM a GROUP BY window(window(ts, '1 second'), '2 seconds')",
+        ),
         "SELECT MAX(window) AS w FROM a GROUP BY window(ts, '10 seconds')",
         "SELECT COUNT(*) AS n FROM a WHERE window(ts, '1 second').start > ts",
         "SELECT a.k, COUNT(*) AS n FROM a JOIN b ON a.k = b.k GROUP BY a.k, window(a.ts, '10 seconds')",
@@ -64,7 +108,17 @@ QUERIES = (
         "brackets without sense",
         *(
             f"SELECT SUM(v) AS n FROM a [{text}] GROUP BY k"
-            for text in ("Range 0 seconds", "Range 10 seconds, Slide 0 seconds", "Range 1 day, Slide 1 millisecond", "Slide 5 seconds", "", "Range -5 seconds", "Rows 10", "Range 10 seconds, Slide 20 seconds", "Range 99999999999 days")
+            for text in (
+                "Range 0 seconds",
+                "Range 10 seconds, Slide 0 seconds",
+                "Range 1 day, Slide 1 millisecond",
+                "Slide 5 seconds",
+                "",
+                "Range -5 seconds",
+                "Rows 10",
+                "Range 10 seconds, Slide 20 seconds",
+                "Range 99999999999 days",
+            )
         ),
         "SELECT a.k FROM a [Range 10 seconds], b [Range 20 seconds] WHERE a.k = b.k",
         "SELECT a.k FROM a [Range 1 day, Slide 1 second], b [Range 1 day, Slide 1 second] WHERE a.k = b.k",
@@ -72,9 +126,28 @@ QUERIES = (
     ),
     *of(
         "outer joins that never decide",
-        *(LEFT + text for text in ("b.ts > a.ts", "b.ts BETWEEN a.ts AND a.ts + INTERVAL 99999999 DAYS", "b.ts BETWEEN a.ts + INTERVAL 5 SECONDS AND a.ts", "a.ts < a.ts", "TRUE")),
-        *("SELECT a.k FROM a LEFT JOIN b ON a.k = b.k", "SELECT a.k FROM a FULL JOIN b ON a.k = b.k", "SELECT a.k FROM a LEFT ANTI JOIN b ON a.k = b.k", "SELECT a.k FROM a LEFT JOIN b ON b.ts = a.ts"),
-        *("SELECT a.k FROM a RIGHT SEMI JOIN b ON a.k = b.k", "SELECT a.k FROM a WHERE a.k NOT IN (SELECT k FROM b)", "SELECT a.k FROM a WHERE a.k IN (SELECT k FROM b) OR a.t", "SELECT EXISTS (SELECT 1 FROM b) AS x FROM a"),
+        *(
+            LEFT + text
+            for text in (
+                "b.ts > a.ts",
+                "b.ts BETWEEN a.ts AND a.ts + INTERVAL 99999999 DAYS",
+                "b.ts BETWEEN a.ts + INTERVAL 5 SECONDS AND a.ts",
+                "a.ts < a.ts",
+                "TRUE",
+            )
+        ),
+        *(
+            "SELECT a.k FROM a LEFT JOIN b ON a.k = b.k",
+            "SELECT a.k FROM a FULL JOIN b ON a.k = b.k",
+            "SELECT a.k FROM a LEFT ANTI JOIN b ON a.k = b.k",
+            "SELECT a.k FROM a LEFT JOIN b ON b.ts = a.ts",
+        ),
+        *(
+            "SELECT a.k FROM a RIGHT SEMI JOIN b ON a.k = b.k",
+            "SELECT a.k FROM a WHERE a.k NOT IN (SELECT k FROM b)",
+            "SELECT a.k FROM a WHERE a.k IN (SELECT k FROM b) OR a.t",
+            "SELECT EXISTS (SELECT 1 FROM b) AS x FROM a",
+        ),
         "SELECT a.k FROM a LEFT JOIN b ON a.k = b.k AND b.ts = a.ts LEFT JOIN c ON c.k = a.k AND c.ts = a.ts",
         "SELECT a.k FROM a LEFT JOIN b ON NULL AND b.ts = a.ts",
         "SELECT a.k, b.k AS l FROM a FULL JOIN b ON a.k = b.k AND b.ts BETWEEN a.ts AND a.ts AND 1 = 0",

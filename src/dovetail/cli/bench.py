@@ -15,7 +15,7 @@ from dovetail.core.errors import DovetailError
 
 SUITES_TEXT = (
     "single, queries, window, multiway, smallest, ilp, adaptive, tpch-multi, materialize, adhoc, skew, theta, "
-    "aggregates, placement, partition, elastic or faults."
+    "aggregates, placement, partition, elastic, faults or hostile."
 )
 
 
