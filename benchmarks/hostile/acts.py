@@ -36,15 +36,15 @@ NAMES: tuple[Any, ...] = (
     ),
     *(5, True, [], {}, b"x", 1.5, object()),
 )
+_VALUES_BY_OPTION: dict[str, tuple[Any, ...]] = {
+    "max_results_per_batch": (-1, 0, "x", 1e308, True, float("nan"), 2**70, [], {}, b"1", object()),
+    "max_pairs_per_batch": (-1, "many", 1.5),
+    "backfill": ("maybe", 7, []),
+    "keep_intermediates": ("no", 5),
+    "sink": (5, "", "nope", "\x00", [], b"parquet"),
+}
 OPTIONS: tuple[dict[str, Any], ...] = (
-    *(
-        {"max_results_per_batch": value}
-        for value in (-1, 0, "x", 1e308, True, float("nan"), 2**70, [], {}, b"1", object())
-    ),
-    *({"max_pairs_per_batch": value} for value in (-1, "many", 1.5)),
-    *({"backfill": value} for value in ("maybe", 7, [])),
-    *({"keep_intermediates": value} for value in ("no", 5)),
-    *({"sink": value} for value in (5, "", "nope", "\x00", [], b"parquet")),
+    *({option: value} for option, values in _VALUES_BY_OPTION.items() for value in values),
     *(
         {"nope": 1},
         {"sink.path": "/nowhere/x"},

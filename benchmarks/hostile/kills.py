@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,17 +37,18 @@ class StrikingLimits(BatchLimits):
 @contextmanager
 def striking() -> Iterator[None]:
     """While this lasts, queries of those names strike."""
-    usual = make_task.batch_limits
+    names = vars(make_task)
+    usual: Callable[..., BatchLimits] = names["batch_limits"]
 
     def limits(*args: Any) -> BatchLimits:
         made = usual(*args)
         return StrikingLimits(made.usual, made.own_by_query)
 
-    make_task.batch_limits = limits  # type: ignore[assignment]
+    names["batch_limits"] = limits
     try:
         yield
     finally:
-        make_task.batch_limits = usual
+        names["batch_limits"] = usual
 
 
 def worker_pids(jvm_pid: int) -> list[int]:
