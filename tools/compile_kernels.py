@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import sys
 
+from dovetail.optimizer.placement.solvers.search import compile_moves
 from tests.support.generators.scenarios import MAKERS, ROWS, random_scenario
 from tests.support.keep_failures import failure_of
 
@@ -23,6 +24,8 @@ def main(part: str) -> None:
             for seed in range(SCENARIOS_A_KIND):
                 # Whether it holds is for tests to say.
                 failure_of(random_scenario(seed, (kind,)))
+    if part == "rest":
+        compile_moves()
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from dovetail.api import Session
+from dovetail.optimizer.placement.solvers.search import compile_moves
 from dovetail.runtime.spark.local_session import end_local_spark, local_spark
 from dovetail.testing.local_session import LocalSession
 
@@ -53,6 +54,7 @@ def practise_kernels(folder: Path) -> None:
             session.create_query(sql, f"q{number}")
         for batch in range(3):
             session.push({"a": _rows(batch), "b": _rows(batch)}, splits=2)
+    compile_moves()
 
 
 def _rows(batch: int) -> pa.Table:
