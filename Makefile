@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.setup-done
 BEFORE ?= main
 SUITES := single queries window multiway smallest ilp adaptive tpch-multi materialize adhoc skew theta aggregates \
-	placement partition elastic faults hostile
+	placement partition elastic faults hostile steady
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-all coverage first-hour lint fmt bench bench-report bench-quick compare options functions api \

@@ -21,7 +21,9 @@ class BenchOptions:
 
     `rows` is the number of input rows of one run, over all streams. `time_limit_s` stops a peer's run
     (never ours): what was stopped is reported as stopped. `quick` makes every suite end within a minute,
-    with figures that show that it works, not how fast it is. `scale` is TPC-H's, where a suite uses its tables.
+    with figures that show that it works, not how fast it is. `scale` is TPC-H's, where a suite uses its tables. `only`
+    names parts of a suite that has some, `batches` is the number that it measures of each; such a part is stopped
+    after `time_limit_s`, too, and says so.
     """
 
     rows: int | None = None
@@ -31,6 +33,8 @@ class BenchOptions:
     repeats: int | None = None
     seed: int = 1
     scale: float | None = None
+    only: tuple[str, ...] = ()
+    batches: int | None = None
 
     def __post_init__(self) -> None:
         if self.rows is not None and self.rows < 1:
@@ -41,6 +45,8 @@ class BenchOptions:
             raise BenchError("a benchmark needs a core", hint="give --cores 1 or more")
         if self.repeats is not None and self.repeats < 1:
             raise BenchError("a benchmark needs a repeat", hint="give --repeats 1 or more")
+        if self.batches is not None and self.batches < 1:
+            raise BenchError("a benchmark needs a batch", hint="give --batches 1 or more")
         if self.scale is not None and self.scale <= 0:
             raise BenchError("TPC-H has no such scale", hint="give --scale a positive number, e.g. 0.1")
 
@@ -61,8 +67,10 @@ class BenchOptions:
             "--time-limit": self.time_limit_s,
             "--repeats": self.repeats,
             "--scale": self.scale,
+            "--batches": self.batches,
         }
         texts = [f"{name} {value:.12g}" for name, value in given.items() if value is not None]
+        texts += [f"--only {part}" for part in self.only]
         return " ".join(texts if self.seed == 1 else [*texts, f"--seed {self.seed}"])
 
     @property

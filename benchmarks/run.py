@@ -34,6 +34,7 @@ from benchmarks.suites import (
     single,
     skew,
     smallest,
+    steady,
     theta,
     tpch_multi,
     window,
@@ -56,6 +57,7 @@ SUITES: dict[str, Callable[[Workbench], dict[str, object]]] = {
     "partition": partition.run,
     "elastic": elastic.run,
     "hostile": hostile.run,
+    "steady": steady.run,
 }
 
 SUITES_WITHOUT_SPARK: dict[str, Callable[[BenchOptions, Steps], dict[str, object]]] = {

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from benchmarks.partition.rows import partition_rows, placement_rows
 from benchmarks.report.figure_row import FigureRow, Figures, times_text
+from benchmarks.steady.rows import steady_rows
 
 
 def _single_rows(figures: Figures) -> list[FigureRow]:
@@ -336,4 +337,5 @@ ROWS_BY_SUITE: Mapping[str, Callable[[Figures], list[FigureRow]]] = {
     "elastic": _elastic_rows,
     "faults": _faults_rows,
     "hostile": _hostile_rows,
+    "steady": steady_rows,
 }

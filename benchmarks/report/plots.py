@@ -8,6 +8,7 @@ from pathlib import Path
 from benchmarks.elastic.plot import write_plot as _elastic
 from benchmarks.report.draw import bars, dots, drawing, lines, plain_ticks
 from benchmarks.report.figure_row import Figures
+from benchmarks.steady.plot import plot_steady as _steady
 
 
 def write_plot(figures: Figures, path: Path) -> bool:
@@ -258,4 +259,5 @@ PLOT_BY_SUITE: Mapping[str, Callable[[Figures, Path], None]] = {
     "elastic": _elastic,
     "faults": _faults,
     "hostile": _hostile,
+    "steady": _steady,
 }

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from benchmarks.report.figure_row import Figures
+from benchmarks.steady.rows import steady_headline
 
 
 @dataclass(frozen=True)
@@ -205,5 +206,14 @@ NOTE_BY_SUITE: Mapping[str, SuiteNote] = {
         "wave. Limits are those of somebody who serves strangers (a second of work a query and batch). The slowest "
         "batch is any with something hostile in it, searches for a culprit and killed workers included; functions run "
         "in one process without Spark.",
+    ),
+    "steady": SuiteNote(
+        "What does a small batch of hundreds of queries cost, and how does that grow?",
+        steady_headline,
+        "A batch is a second of event time and follows the one before at once: its time and the CPU of all processes "
+        "are those from commit to commit. More buckets come of longer windows over as many times more keys, so a row "
+        "finds as many partners among more of them; their number is the one that was counted. The rate that lasts is "
+        "the best over batches of one to 32 files that take at most 10 s. A point that would take too long is stopped "
+        "and says so. CPU is counted in ticks of 10 ms.",
     ),
 }

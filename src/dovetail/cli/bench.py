@@ -15,7 +15,7 @@ from dovetail.core.errors import DovetailError
 
 SUITES_TEXT = (
     "single, queries, window, multiway, smallest, ilp, adaptive, tpch-multi, materialize, adhoc, skew, theta, "
-    "aggregates, placement, partition, elastic, faults or hostile."
+    "aggregates, placement, partition, elastic, faults, hostile or steady."
 )
 
 
@@ -26,12 +26,18 @@ def bench(  # noqa: PLR0913, PLR0917 - an argument is an option of the command
         Path | None, typer.Option("--json", help="Write the figures to this file; beside it the plot, if there is one.")
     ] = None,
     rows: Annotated[int | None, typer.Option(help="Input rows of one run, over all streams.")] = None,
-    time_limit: Annotated[float | None, typer.Option(help="Seconds after which a peer's run is stopped.")] = None,
+    time_limit: Annotated[
+        float | None, typer.Option(help="Seconds after which a peer's run, or a point of `steady`, is stopped.")
+    ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A form under a minute, to see that it works.")] = False,
     cores: Annotated[int | None, typer.Option(help="Cores that each system may use (default: all).")] = None,
     repeats: Annotated[int | None, typer.Option(help="Runs of each measurement.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the generated data.")] = 1,
     scale: Annotated[float | None, typer.Option(help="Scale of TPC-H's tables, where a suite uses them.")] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="A part of `steady`, e.g. by_queries or by_queries.500; may be repeated.")
+    ] = None,
+    batches: Annotated[int | None, typer.Option(help="Batches that `steady` measures of each part.")] = None,
 ) -> None:
     """Measure Dovetail against Spark's own stream-stream joins and DuckDB, on the same data, with equal answers."""
     # Imported here, so that `dovetail --help` does not wait for Spark's modules.
@@ -54,6 +60,8 @@ def bench(  # noqa: PLR0913, PLR0917 - an argument is an option of the command
         repeats=repeats,
         seed=seed,
         scale=scale,
+        only=tuple(only or ()),
+        batches=batches,
     )
     # Before the run, so that a path that cannot be written does not cost an hour of measuring.
     if json_file is not None:
