@@ -18,7 +18,7 @@ from benchmarks.faults.strike import Moment
 from dovetail.core.errors import DovetailError
 from dovetail.store.manifest import read_manifests
 
-PATIENCE_S = 300.0
+PATIENCE_S = 900.0
 LOG_TAIL = 3000
 
 

@@ -74,6 +74,11 @@ class Topics:
         frame = self._spark.createDataFrame(values, "value STRING")
         frame.write.format("kafka").options(**self._options).option("topic", topic).save()
 
+    def write_values(self, topic: str, values: list[bytes]) -> None:
+        """Whatever they are: no row is expected of them."""
+        frame = self._spark.createDataFrame([(bytearray(value),) for value in values], "value BINARY")
+        frame.write.format("kafka").options(**self._options).option("topic", topic).save()
+
     def create_stream(self, topic: str) -> str:
         """A statement."""
         return f"""
@@ -212,3 +217,29 @@ def assert_batches_in_order(records: list[Record]) -> None:
             seen.add(record.identity)
             assert newest.get(record.partition, -1) <= record.identity[1]
             newest[record.partition] = record.identity[1]
+
+
+def test_a_record_that_does_not_decode_is_a_bad_row_of_its_stream_alone(
+    kafka_spark: SparkSession, topics: Topics, tmp_path: Path
+) -> None:
+    topics.write_part()
+    not_records = ["{no json", json.dumps({"k": "no number", "v": 1, "ts": time_text(0)}), "", "[1, 2]"]
+    topics.write_values("orders", [text.encode() for text in not_records] + [b'{"k": \xff\xfe}'])
+    topics.write_part()
+    for _ in range(2):
+        with Session(kafka_spark, tmp_path / "checkpoint", partitions=2, key_groups=16) as session:
+            for topic in ("orders", "payments"):
+                session.execute(topics.create_stream(topic))
+            query = session.create_query(SQL, "joined")
+            session.start()
+            session.process_all_available()
+            kept = session.bad_rows("orders")
+            assert len(kept) == len(not_records) + 1
+            assert {row.record for row in kept} >= {"{no json", "[1, 2]"}
+            sources = {row.source for row in kept}
+            assert len(sources) == len(kept)
+            assert all("orders" in str(source) for source in sources)
+            assert session.bad_rows("payments") == []
+            answers = Counter(tuple(row) for row in query.results().collect())
+            assert answers == topics.expected()
+            assert query.status.error is None
