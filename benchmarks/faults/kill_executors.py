@@ -27,7 +27,7 @@ MARK_BY_KIND = {
     WORKER: "pyspark.daemon",
     LOCAL_WORKER: "pyspark.daemon",
 }
-LOOK_EVERY_S = 0.01
+LOOK_EVERY_S = 0.05
 PAUSE_S = 2.0
 """An executor that was killed is replaced within this."""
 CLUSTER = {
@@ -80,7 +80,7 @@ def kill_executors(folder: Path, kills: int, seed: int, steps: Steps) -> Executo
 
 def _run_line(line: Line, kinds: list[str], chance: Random, found: ExecutorKills, steps: Steps) -> None:
     # Enough to outlast all kills: each costs a batch or two.
-    line.files.add(4 + 6 * len(kinds))
+    line.files.add(4 + 4 * len(kinds))
     line.files.close()
     try:
         with line.program(None, drains=True) as process:

@@ -147,3 +147,25 @@ def test_text_that_spark_does_not_compare_by_bytes_is_a_column_that_no_query_can
         assert "cast('string')" in (caught.value.hint or "")
     cast = frame.select("k", *(F.col(name).cast("string").alias(name) for name in ("folded", "trimmed", "padded")))
     assert {kind for _, kind in stream_columns("a", cast.schema)} == {BIGINT, STRING}
+
+
+def test_values_of_kafka_that_do_not_decode_are_kept_apart_and_no_rows_of_the_past(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    values = ['{"k": 1, "ts": "2024-01-01T00:00:00Z"}', "{no json", '{"k": "x", "ts": "2024-01-01T00:00:00Z"}', "", None]
+    rows = [(value, "t", 0, offset) for offset, value in enumerate(values)]
+    (tmp_path / "source").mkdir()
+    columns = [pa.array(column) for column in zip(*rows, strict=True)]
+    table = pa.table(columns, ["value", "topic", "partition", "offset"])
+    pq.write_table(table, tmp_path / "source" / "1.parquet")
+    schema = spark.read.parquet(str(tmp_path / "source")).schema
+    frame = spark.readStream.schema(schema).parquet(str(tmp_path / "source"))
+    given = {"format": "kafka", "kafka.bootstrap.servers": "localhost:1", "subscribe": "t", "event_time": "ts"}
+    spec = stream_spec("views", (("k", INT), ("ts", TIMESTAMP)), given)
+    live = kafka_columns(spec, frame, has_source=True).select("k", "`#source`", "`#record`")
+    places = [None, *(f"topic t, partition 0, offset {offset}" for offset in (1, 2, 3)), None]
+    records = [None, values[1], values[2], "", None]
+    keys = [1, None, None, None, None]
+    assert sorted(rows_of(live, tmp_path / "live"), key=str) == sorted(zip(keys, places, records, strict=True), key=str)
+    past = rows_of(kafka_columns(spec, frame).select("k"), tmp_path / "past")
+    assert sorted(past, key=str) == sorted([(1,), (None,)], key=str)

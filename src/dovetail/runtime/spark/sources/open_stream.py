@@ -59,7 +59,7 @@ def open_stream(
 
     `has_source`: with `PLACE_COLUMNS`, too, where somebody knows them.
     """
-    options = {**resolved(spec.options), **(record_options(spec) if has_source else {})}
+    options = {**resolved(spec.options), **(record_options(spec) if has_source and spec.kind in TEXT_FORMATS else {})}
     reader = spark.readStream.format(spec.format).options(**options)
     if is_named:
         reader = reader.name(spec.name)
@@ -128,7 +128,7 @@ def _columns_of(spec: StreamSpec, reader: DataStreamReader, *, has_source: bool)
             return reader.schema(schema).load()
         return with_places(spec, reader.schema(with_record(spec, schema)).load())
     if spec.kind == KAFKA:
-        return kafka_columns(spec, reader.load(), row_source(spec) if has_source else None)
+        return kafka_columns(spec, reader.load(), has_source=has_source)
     frame = reader.load()
     given = {field.name: field.dataType for field in frame.schema}
     collated = [field.name for field in frame.schema if is_collated(field)]
@@ -155,10 +155,14 @@ def with_places(spec: StreamSpec, frame: DataFrame) -> DataFrame:
     return frame.select(*(F.col(quoted(name)) for name, _ in spec.columns), *place_columns(spec))
 
 
-def kafka_columns(spec: StreamSpec, frame: DataFrame, source: str | None = None) -> DataFrame:
-    """The fields of the value, and what the record says around it. A value that is no JSON object gives NULLs."""
-    fields = tuple(column for column in spec.columns if column[0] not in _KAFKA_SOURCES)
-    value = F.from_json(F.col("value").cast("string"), schema_of(fields)) if fields else None
+def kafka_columns(spec: StreamSpec, frame: DataFrame, *, has_source: bool = False) -> DataFrame:
+    """The fields of the value, and what the record says around it.
+
+    `has_source`: the text of a value that does not decode is in `RECORD`; else such records are left out.
+    """
+    fields = kafka_fields(spec)
+    text = F.col("value").cast("string")
+    value = F.from_json(text, with_record(spec, schema_of(fields)), record_options(spec)) if fields else None
 
     def column(name: str) -> Column:
         if name in _KAFKA_SOURCES:
@@ -168,10 +172,19 @@ def kafka_columns(spec: StreamSpec, frame: DataFrame, source: str | None = None)
         return value.getField(name)
 
     columns = [column(name).alias(name) for name, _ in spec.columns]
-    if source is None:
-        return frame.select(*columns)
+    if keeps_records(spec):
+        assert value is not None
+        # An empty text is no object either, and Spark has no word for it.
+        columns.append(F.coalesce(value.getField(RECORD), F.when(value.isNull(), text)).alias(RECORD))
+    if not has_source:
+        return decoded(spec, frame.select(*columns))
     placed = frame.select(*columns, *(F.col(name).alias(f"#{name}") for name in KAFKA_PLACE))
-    return placed.select(*(F.col(quoted(name)) for name, _ in spec.columns), F.expr(source).alias(SOURCE))
+    return placed.select(*(F.col(quoted(name)) for name, _ in spec.columns), *place_columns(spec))
+
+
+def kafka_fields(spec: StreamSpec) -> Columns:
+    """The columns that a value must have; the others say where the record was."""
+    return tuple(column for column in spec.columns if column[0] not in _KAFKA_SOURCES)
 
 
 def schema_of(columns: Columns) -> StructType:
@@ -208,7 +221,8 @@ def row_source(spec: StreamSpec) -> str | None:
 def keeps_records(spec: StreamSpec) -> bool:
     """Whether Spark tells which records it could not decode; if not, they have NULLs where that failed."""
     is_own_matter = any(spec.option(key) is not None for key in ("mode", "columnNameOfCorruptRecord"))
-    return spec.kind in TEXT_FORMATS and spec.event_time is not None and not is_own_matter
+    is_text = spec.kind in TEXT_FORMATS or (spec.kind == KAFKA and bool(kafka_fields(spec)))
+    return is_text and spec.event_time is not None and not is_own_matter
 
 
 def record_options(spec: StreamSpec) -> dict[str, str]:
@@ -221,7 +235,7 @@ def with_record(spec: StreamSpec, schema: StructType) -> StructType:
 
 
 def place_columns(spec: StreamSpec) -> list[Column]:
-    """What to select of a file source beside the declared columns."""
+    """What to select beside the declared columns."""
     source = row_source(spec)
     columns = [] if source is None else [F.expr(source).alias(SOURCE)]
     return [*columns, record(spec).alias(RECORD)] if keeps_records(spec) else columns
