@@ -14,6 +14,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from rich.markup import escape
+
 from benchmarks.faults.killed_queries import Difference, RowFiles
 from benchmarks.faults.programs import Line, ProgramFailed, counted
 from benchmarks.faults.strike import (
@@ -108,7 +110,7 @@ def _run_line(line: Line, moments: list[Moment], found: DriverKills, steps: Step
         line.files.close()
         line.run(None, drains=True)
     except ProgramFailed as failure:
-        steps.note(f"[red]{failure}[/red]")
+        steps.note(f"[red]{escape(str(failure))}[/red]")
         found.failed += 1
         found.difference += Difference(lost=1)
         return

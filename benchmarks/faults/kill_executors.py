@@ -16,6 +16,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from rich.markup import escape
+
 from benchmarks.faults.killed_queries import Difference, RowFiles
 from benchmarks.faults.programs import PATIENCE_S, Line, ProgramFailed, counted, session_processes
 from benchmarks.measure import Steps
@@ -92,7 +94,7 @@ def _run_line(line: Line, kinds: list[str], chance: Random, found: ExecutorKills
             if process.wait(PATIENCE_S) != 0:
                 raise line.failed("ended")
     except (ProgramFailed, subprocess.TimeoutExpired) as failure:
-        steps.note(f"[red]{failure}[/red]")
+        steps.note(f"[red]{escape(str(failure))}[/red]")
         found.ended += 1
         return
     differences = line.difference()

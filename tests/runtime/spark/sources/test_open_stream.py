@@ -152,7 +152,13 @@ def test_text_that_spark_does_not_compare_by_bytes_is_a_column_that_no_query_can
 def test_values_of_kafka_that_do_not_decode_are_kept_apart_and_no_rows_of_the_past(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    values = ['{"k": 1, "ts": "2024-01-01T00:00:00Z"}', "{no json", '{"k": "x", "ts": "2024-01-01T00:00:00Z"}', "", None]
+    values = [
+        '{"k": 1, "ts": "2024-01-01T00:00:00Z"}',
+        "{no json",
+        '{"k": "x", "ts": "2024-01-01T00:00:00Z"}',
+        "",
+        None,
+    ]
     rows = [(value, "t", 0, offset) for offset, value in enumerate(values)]
     (tmp_path / "source").mkdir()
     columns = [pa.array(column) for column in zip(*rows, strict=True)]
