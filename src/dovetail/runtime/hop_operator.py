@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from dovetail.kernels.gather_rows import rows_of_refs
 from dovetail.kernels.match.leg_bits import bits_of_rows
+from dovetail.kernels.ready_kernels import ready_kernels
 from dovetail.plan.fill import ChunkPart
 from dovetail.plan.probe_tree import Emit, ProbeNode, ProbeTree
 from dovetail.runtime.answer_files import AnswerFiles
@@ -41,6 +42,7 @@ I64 = npt.NDArray[np.int64]
 
 def run_hop(task: BatchTask, partition: int, hop: int, messages: Iterable[Message]) -> Iterator[Message]:
     """Reports and bucket records pass through, so that the last hop hands the driver everything."""
+    ready_kernels()
     began = time.perf_counter()
     current: list[BucketMeta] = []
     is_last = hop == task.plan.hop_count and bool(task.plan.groups)

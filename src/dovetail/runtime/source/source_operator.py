@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dovetail.kernels.expand_windows import expand_windows
+from dovetail.kernels.ready_kernels import ready_kernels
 from dovetail.plan.store_plan import StorePlan
 from dovetail.query.join_query import WINDOW_END, WINDOW_START
 from dovetail.query.stream import Stream
@@ -37,6 +38,7 @@ StreamRows = tuple[str, pa.RecordBatch]
 
 def run_source(task: BatchTask, split: int, rows: Iterable[StreamRows]) -> Iterator[Message]:
     """However many rows come, only about `piece_bytes` wait in memory: then they become buckets of their own."""
+    ready_kernels()
     source = _Source(task, split)
     for name, batches in retried_rows(task, split, source.report):
         yield from source.take({name: batches})
