@@ -11,6 +11,7 @@ from dovetail.engine.control.registry import QueryState
 from dovetail.kernels.evaluate import sizes
 from dovetail.runtime import result_sink
 from dovetail.runtime.probe import probe_operator
+from dovetail.runtime.source import wanted_rows
 from dovetail.runtime.stopwatch import Stopwatch
 from dovetail.testing.local_session import LocalSession
 from tests.support.neighbours import SCHEMA, rows
@@ -20,8 +21,9 @@ PIECE = 16
 
 def test_a_query_is_stopped_when_its_time_is_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probe_operator, "ROWS_A_PIECE", PIECE)
-    # Every piece takes a second, by this clock.
+    # Every piece takes a second, by this clock, and keys take no time.
     monkeypatch.setattr(Stopwatch, "lap", lambda _: 1.0)
+    monkeypatch.setattr(wanted_rows, "SHORT_S", 2.0)
     table = pa.concat_tables([rows(*range(20))] * 4)
     with LocalSession(tmp_path, partitions=1, max_query_ms_per_batch=6_000, max_pairs=PIECE) as session:
         for name in ("a", "b"):
@@ -60,3 +62,18 @@ def test_long_answers_are_made_and_written_in_pieces(tmp_path: Path, monkeypatch
         found = session.results("long")
         assert found.num_rows == 64
         assert set(map(len, found.column("t").to_pylist())) == {100_000}
+
+
+def test_a_key_that_takes_long_is_charged_to_who_joins_by_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wanted_rows, "SHORT_S", 0.0)
+    # Every index takes a second, by this clock.
+    monkeypatch.setattr(Stopwatch, "lap", lambda _: 1.0)
+    with LocalSession(tmp_path, partitions=1) as session:
+        for name in ("a", "b"):
+            session.create_stream(name, SCHEMA)
+        session.create_query("SELECT a.k FROM a JOIN b ON repeat(a.s, 9) = repeat(b.s, 9) AND a.d < 0", "long")
+        session.create_query("SELECT k FROM a WHERE d < 0", "short")
+        session.push({"a": rows(*range(20)), "b": rows(*range(20))})
+        work = {query["name"]: query["workMs"] for query in (session.progress or {})["queries"]}
+        assert work["long"] >= 1_000
+        assert work["short"] < 1_000

@@ -19,6 +19,7 @@ from dovetail.plan.store_plan import IndexPlan, StorePlan
 from dovetail.query.expression import TRUE, Expression
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.report import STATISTICS, SelectionCount, TaskReport, sample_query_sets
+from dovetail.runtime.stopwatch import Stopwatch
 
 Made = TypeVar("Made")
 SHORT_S = 0.01
@@ -95,8 +96,19 @@ class RowSelector:
         """What is made of all rows by the key of an index or, where it fails, of those in the mask.
 
         These are the rows that some query with this key wants: its selection may guard the key from failing. Where it
-        fails on them, too, those queries fail on whose own rows it does. None if that is all of them.
+        fails on them, too, those queries fail on whose own rows it does. None if that is all of them. A key that takes
+        long is charged to all that use it.
         """
+        watch = Stopwatch()
+        try:
+            return self._guarded(store, index, rows, make)
+        finally:
+            if (taken_s := watch.lap()) > SHORT_S:
+                self._report.spend(queries_of_index(self._task.plan, store.id, index), taken_s, self._task.limits)
+
+    def _guarded(
+        self, store: StorePlan, index: IndexPlan, rows: StoreRows, make: Callable[[StoreRows], Made]
+    ) -> tuple[Made, Mask | None] | None:
         try:
             return make(rows), None
         except Exception as error:  # noqa: BLE001 - whatever the key raises on these rows
