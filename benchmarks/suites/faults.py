@@ -11,10 +11,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -54,9 +56,10 @@ def run(options: BenchOptions, steps: Steps) -> dict[str, object]:
 def run_in(folder: Path, options: BenchOptions, steps: Steps) -> dict[str, object]:
     times, seed = options.repeats_or(1), options.seed
     steps.note(f"kills and their moments are drawn from seed {seed}")
-    unsynced = cut_power(folder / "unsynced", steps, quick=options.quick)
     damage = DamageCount()
-    damage_in_process(folder / "damage", damage, steps, quick=options.quick)
+    with _silence():
+        unsynced = cut_power(folder / "unsynced", steps, quick=options.quick)
+        damage_in_process(folder / "damage", damage, steps, quick=options.quick)
     drivers = QUICK_DRIVER_KILLS if options.quick else DRIVER_KILLS * times
     driver = kill_drivers(folder / "drivers", drivers, KILLS_A_CHECKPOINT, seed, steps)
     executors = QUICK_EXECUTOR_KILLS if options.quick else EXECUTOR_KILLS * times
@@ -65,7 +68,8 @@ def run_in(folder: Path, options: BenchOptions, steps: Steps) -> dict[str, objec
     os.environ[FLAG] = str(flag)
     spark = start_spark(options.cores, folder / "spark", spark__python__daemon__module="benchmarks.faults.unchecked")
     try:
-        damage_on_spark(spark, folder / "spark-damage", damage, steps, quick=options.quick)
+        with _silence():
+            damage_on_spark(spark, folder / "spark-damage", damage, steps, quick=options.quick)
         cost = sync_cost(Workbench(spark, folder / "cost", options, steps), flag)
     finally:
         spark.stop()
@@ -80,6 +84,18 @@ def run_in(folder: Path, options: BenchOptions, steps: Steps) -> dict[str, objec
         "sync_cost": cost,
         "results_equal": all(each["answers_equal"] for each in cost.values()),
     }
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """What hundreds of damaged sessions have to say is said by their errors."""
+    log = logging.getLogger("dovetail")
+    before = log.level
+    log.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        log.setLevel(before)
 
 
 class DamageCount:

@@ -122,12 +122,14 @@ JSON_LINES = (
     '{"k": 0, "v": "two", "s": "x", "ts": "1970-01-01T00:00:01Z"}',
     "no JSON at all",
     '{"k": 0, "v": 3, "ts": "1970-01-01T00:00:01Z"}',
+    '{"k": 0, "v": \udcff, no UTF-8}',
 )
 CSV_LINES = (
     "0,1,x,1970-01-01T00:00:00Z,more",
     "0,two,x,1970-01-01T00:00:01Z",
     "no CSV at all",
     "0,3,,1970-01-01T00:00:01Z",
+    "no UTF-8: \udcff",
 )
 
 
@@ -142,13 +144,17 @@ def test_records_that_cannot_be_decoded_are_kept_with_their_text(
         session.declare_stream(texts)
         session.declare_stream(folders.spec("b"))
         session.create_query(PAIRS, "pairs")
-        (tmp_path / ".hidden").write_text("\n".join(lines) + "\n")
+        (tmp_path / ".hidden").write_bytes(("\n".join(lines) + "\n").encode(errors="surrogateescape"))
         (tmp_path / ".hidden").rename(tmp_path / "texts" / "1.txt")
         folders.add("b", [(5, 2 * SECOND)])
         session.start()
         session.process_all_available()
         assert answers(session) == Counter({(1, 5): 1, (3, 5): 1})
-        assert [row.record for row in session.bad_rows("a")] == [lines[1], lines[2]]
+        assert [row.record for row in session.bad_rows("a")] == [
+            lines[1],
+            lines[2],
+            lines[4].replace("\udcff", "\ufffd"),
+        ]
         assert all((row.source or "").endswith("/texts/1.txt") for row in session.bad_rows("a"))
         session.create_query(PAIRS, "later", backfill=True)
         for number in range(100):

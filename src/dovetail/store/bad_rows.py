@@ -132,11 +132,23 @@ def _damaged(root: Path, file: BadFile, how: str) -> DamagedFile:
     )
 
 
+def texts_of(column: pa.Array | pa.ChunkedArray) -> list[str | None]:
+    """A bad record may be any bytes: what is no UTF-8 is shown by a sign for that.
+
+    >>> texts_of(pa.array([bytes([107, 255]), None]).view(pa.string()))
+    ['k�', None]
+    """
+    found: list[bytes | None] = column.cast(pa.binary()).to_pylist()
+    return [None if each is None else each.decode(errors="replace") for each in found]
+
+
 def _texts(table: pa.Table, name: str) -> list[str | None]:
-    return list(table.column(name).to_pylist()) if name in table.column_names else [None] * table.num_rows
+    return texts_of(table.column(name)) if name in table.column_names else [None] * table.num_rows
 
 
 def _shown(column: pa.ChunkedArray) -> list[Any]:
+    if pa.types.is_string(column.type):
+        return list(texts_of(column))
     if not pa.types.is_timestamp(column.type):
         return list(column.to_pylist())
     micros = column.cast(pa.timestamp("us", column.type.tz)).combine_chunks().view(pa.int64()).to_pylist()

@@ -15,7 +15,7 @@ from dovetail.query.row_rules import FIRST_TIME_US, LAST_TIME_US, QUARANTINE
 from dovetail.query.stream import Stream
 from dovetail.runtime.batch_task import BATCH, BatchTask
 from dovetail.runtime.report import BadCount, TaskReport
-from dovetail.store.bad_rows import PLACE_COLUMNS, RECORD, SOURCE, time_text, write_bad_rows
+from dovetail.store.bad_rows import PLACE_COLUMNS, RECORD, SOURCE, texts_of, time_text, write_bad_rows
 
 I64 = npt.NDArray[np.int64]
 Columns = dict[str, pa.Array]
@@ -102,8 +102,8 @@ class _Reasons:
         self.rows = rows
         taken = pa.array(rows)
         self._times = None if times is None else times[rows].tolist()
-        self._records = places[RECORD].take(taken).to_pylist() if RECORD in places else [None] * len(rows)
-        self._sources = places[SOURCE].take(taken).to_pylist() if SOURCE in places else [None] * len(rows)
+        self._records = texts_of(places[RECORD].take(taken)) if RECORD in places else [None] * len(rows)
+        self._sources = texts_of(places[SOURCE].take(taken)) if SOURCE in places else [None] * len(rows)
 
     def of(self, place: int) -> str:
         kind = self._kind(place)
