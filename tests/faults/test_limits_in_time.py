@@ -10,6 +10,7 @@ import pytest
 from dovetail.engine.control.registry import QueryState
 from dovetail.kernels.evaluate import sizes
 from dovetail.runtime import result_sink
+from dovetail.runtime.groups import folder
 from dovetail.runtime.probe import probe_operator
 from dovetail.runtime.source import wanted_rows
 from dovetail.runtime.stopwatch import Stopwatch
@@ -77,3 +78,19 @@ def test_a_key_that_takes_long_is_charged_to_who_joins_by_it(tmp_path: Path, mon
         work = {query["name"]: query["workMs"] for query in (session.progress or {})["queries"]}
         assert work["long"] >= 1_000
         assert work["short"] < 1_000
+
+
+def test_an_aggregate_that_takes_long_is_charged_to_who_asks_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both ask for groups of the same rows by the same keys, so they are folded together."""
+    table = pa.concat_tables([rows(*range(20))] * 50)
+    monkeypatch.setattr(folder, "SHORT_S", 0.0)
+    with LocalSession(tmp_path, partitions=1) as session:
+        session.create_stream("a", SCHEMA)
+        session.create_query("SELECT MAX(rpad(s, 20000, 'y')) AS x FROM a", "long")
+        session.create_query("SELECT MAX(v) AS x FROM a", "short")
+        session.push({"a": table})
+        session.push({"a": table})
+        work = {query["name"]: query["workMs"] for query in (session.progress or {})["queries"]}
+        assert work["long"] > 2 * work["short"]

@@ -31,7 +31,10 @@ class Stream:
             raise StreamError(f"{self.name!r} cannot name a stream", hint="use letters, digits and underscores")
         duplicates = {name for name in names if [n.lower() for n in names].count(name.lower()) > 1}
         if duplicates:
-            raise StreamError(f"stream {self.name!r} has columns of one name: {', '.join(sorted(duplicates))}")
+            raise StreamError(
+                f"stream {self.name!r} has columns of one name: {', '.join(sorted(duplicates))}",
+                hint="name each column once; case makes no difference",
+            )
         if self.lateness_us < 0:
             raise StreamError(f"stream {self.name!r}: lateness is negative", hint="use e.g. lateness='2 seconds'")
         if self.event_time is not None:

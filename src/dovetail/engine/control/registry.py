@@ -176,8 +176,8 @@ def quarantined(record: QueryRecord, error: str, batch: int) -> QueryRecord:
     return replace(record, state=QueryState.QUARANTINED, error=error, failed_batch=batch)
 
 
-def check_name(name: str) -> str:
-    if not _NAME.match(name):
+def check_name(name: Any) -> str:
+    if not isinstance(name, str) or not _NAME.match(name):
         raise QueryError(
             f"{name!r} cannot name a query",
             hint="use letters, digits, underscores and hyphens, beginning with a letter, at most 100",

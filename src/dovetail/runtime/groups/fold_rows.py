@@ -29,6 +29,7 @@ from dovetail.plan.group_plan import (
     PartialColumn,
 )
 from dovetail.runtime.groups.partial_groups import PartialGroups, fold_groups, fold_partials, grouping_of
+from dovetail.runtime.stopwatch import Stopwatch
 from dovetail.store.bucket_file import times_of
 
 I64 = npt.NDArray[np.int64]
@@ -55,10 +56,14 @@ class JoinedRows:
 
 @dataclass(frozen=True)
 class FoldedRows:
-    """By table what the rows add; `failed` are the errors of partial columns and tables that could not be made."""
+    """By table what the rows add; `failed` are the errors of partial columns and tables that could not be made.
+
+    `seconds` is the work for each partial column and table alone, keys and groups aside.
+    """
 
     rows_by_table: Mapping[str, PartialGroups]
     failed: Mapping[str, EvaluationError]
+    seconds: Mapping[str, float]
 
 
 def fold_rows(group: GroupPlan, rows: JoinedRows) -> FoldedRows:
@@ -72,11 +77,14 @@ def fold_rows(group: GroupPlan, rows: JoinedRows) -> FoldedRows:
     groups = grouping_of(keys, panes, rows.rows).groups
     firsts = pa.array(groups.first_rows)
     columns = {}
+    seconds: dict[str, float] = {}
+    watch = Stopwatch()
     for column in group.columns:
         try:
             columns[column.name] = _column(column, rows, groups.numbers, groups.count)
         except Exception as error:  # noqa: BLE001 - who asks for the column is charged
             failed[column.name] = charged(error)
+        seconds[column.name] = watch.lap()
     first_panes = None if panes is None else panes[groups.first_rows]
     found = {group.id: PartialGroups(tuple(key.take(firsts) for key in keys), first_panes, columns, groups.count)}
     for table in group.details:
@@ -84,7 +92,8 @@ def fold_rows(group: GroupPlan, rows: JoinedRows) -> FoldedRows:
             found[table.id] = _detail(table, keys, panes, rows)
         except Exception as error:  # noqa: BLE001 - who asks for the table is charged
             failed[table.id] = charged(error)
-    return FoldedRows(found, failed)
+        seconds[table.id] = watch.lap()
+    return FoldedRows(found, failed, seconds)
 
 
 def _panes_of(pane: Pane | None, rows: JoinedRows) -> tuple[I64 | None, I64 | None]:

@@ -31,9 +31,12 @@ from dovetail.runtime.message import Kind, Message
 from dovetail.runtime.probe.frame import Frame, FrameValues
 from dovetail.runtime.probe.snapshot import StoreSnapshot
 from dovetail.runtime.report import GroupCount, TaskReport
+from dovetail.runtime.stopwatch import Stopwatch
 from dovetail.runtime.waiting_rows import WaitingRoom, WaitingRows
 
 ROWS_A_FOLD = 1 << 18
+SHORT_S = 0.01
+"""Work for one aggregate below this is shared by all users of the groups."""
 _TABLE = b"table"
 
 
@@ -74,15 +77,15 @@ class GroupFolder:
         if enough is not None:
             self._fold(enough)
 
-    def add_rows(self, group: GroupPlan, rows: JoinedRows) -> None:
-        """Joined rows as values, weighted or partly folded."""
+    def add_rows(self, group: GroupPlan, rows: JoinedRows) -> float:
+        """Joined rows as values, weighted or partly folded; the seconds that are charged to single users."""
         if group.id in self._report.void_queries or rows.rows == 0:
-            return
+            return 0.0
         try:
             folded = fold_rows(group, rows)
         except Exception as error:  # noqa: BLE001 - whatever the keys raise on these rows
             self._report.fail({group.id}, error)
-            return
+            return 0.0
         for part, failure in folded.failed.items():
             self._report.fail(users_of_part(group, part), failure)
         with self._report.charging({group.id}):
@@ -91,6 +94,17 @@ class GroupFolder:
                 if piece is not None and piece.rows:
                     self._pieces.setdefault(table.id, _Pieces()).add(table, piece)
         self._report.groups.append(GroupCount(group.id, folded_rows=rows.rows))
+        return self._charge_users(group, folded.seconds)
+
+    def _charge_users(self, group: GroupPlan, seconds: Mapping[str, float]) -> float:
+        """Who asks for a long text's maximum pays for it, not all whose groups have the same keys."""
+        charged_s = 0.0
+        for part, taken_s in seconds.items():
+            users = users_of_part(group, part) if taken_s > SHORT_S else set()
+            if users:
+                self._report.spend(users, taken_s, self._task.limits)
+                charged_s += taken_s
+        return charged_s
 
     def close(self) -> Iterator[Message]:
         """Everything that goes to the groups' partitions."""
@@ -110,10 +124,13 @@ class GroupFolder:
 
     def _fold(self, waiting: WaitingRows) -> None:
         query = waiting.emit.query
-        with self._report.charging({query}), self._report.working_for((query,), self._task.limits):
-            self._fold_waiting(waiting)
+        watch, of_users_s = Stopwatch(), 0.0
+        with self._report.charging({query}):
+            of_users_s = self._fold_waiting(waiting)
+        self._report.spend((query,), max(0.0, watch.lap() - of_users_s), self._task.limits)
 
-    def _fold_waiting(self, waiting: WaitingRows) -> None:
+    def _fold_waiting(self, waiting: WaitingRows) -> float:
+        """The seconds that are charged to single users."""
         values = FrameValues(waiting.frame, self._snapshots)
         expressions = {column.name: column.expression for column in waiting.emit.output}
         known: dict[str, pa.Array] = {}
@@ -123,7 +140,7 @@ class GroupFolder:
                 known[name] = evaluate(expressions[name], values.column, len(values), timezone=self._task.timezone)
             return known[name]
 
-        self.add_rows(self._group_by_id[waiting.emit.query], JoinedRows(len(values), values_of))
+        return self.add_rows(self._group_by_id[waiting.emit.query], JoinedRows(len(values), values_of))
 
     def _sent(self, table: GroupTable, rows: PartialGroups) -> Iterator[Message]:
         placement = self._task.plan.placement
