@@ -19,6 +19,7 @@ from benchmarks.workbench import Workbench
 LARGE_ROWS = 50_000
 CHECKED_OF_LARGE = 8
 FILES_COUNTED_IN = 5
+WARMING_BATCHES = 5
 DRIFT_FROM, DRIFT_TO, DRIFT_LAST = 10, 20, 10
 FILES_A_BATCH = (1, 2, 4, 8, 16, 32)
 BATCHES_A_RATE = 4
@@ -52,9 +53,11 @@ def measure_point(bench: Workbench, name: str, point: Point, effort: Effort) -> 
             session.start()
         deadline = began + effort.limit_s
         with bench.steps.step(f"{name}: {effort.warm_up} batches of {point.rows_per_batch:,} rows to warm up"):
-            is_warm = len(session.run(effort.warm_up, deadline=deadline)) == effort.warm_up
+            warming = session.run(effort.warm_up, deadline=deadline)
         costs: list[BatchCost] = []
-        if is_warm:
+        if len(warming) < effort.warm_up:
+            figures["warming_up"] = _warming_figures(warming)
+        else:
             with bench.steps.step(f"{name}: {effort.batches} batches"):
                 costs = session.run(effort.batches, files_counted_in=FILES_COUNTED_IN, deadline=deadline)
         figures["batches"] = len(costs)
@@ -90,6 +93,21 @@ def batch_figures(point: Point, costs: Sequence[BatchCost]) -> dict[str, object]
             "batch_s": [round(cost.seconds, 3) for cost in costs],
             "task_cpu_s": [round(cost.cpu.worker_s, 2) for cost in costs],
         },
+    }
+
+
+def _warming_figures(costs: Sequence[BatchCost]) -> dict[str, object]:
+    """Of a point that was stopped before its stores were full: its last batches, which are cheaper than full ones."""
+    newest = costs[-WARMING_BATCHES:]
+    if not newest:
+        return {"batches": 0}
+    return {
+        "batches": len(costs),
+        "batch_p50_s": round(percentile([cost.seconds for cost in newest], 0.5), 3),
+        "task_cpu_s": round(mean(cost.cpu.worker_s for cost in newest), 3),
+        "jvm_cpu_s": round(mean(cost.cpu.jvm_s for cost in newest), 3),
+        "driver_ms": round(median([cost.cpu.driver_s * 1e3 for cost in newest]), 1),
+        "buckets_per_store": round(newest[-1].buckets_per_store, 1),
     }
 
 

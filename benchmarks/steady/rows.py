@@ -77,4 +77,8 @@ def _memory(point: Figures) -> str:
 
 
 def _stopped(point: Figures) -> str:
-    return f"stopped after {point['stopped_after']:g} s, {point['batches']} batches measured"
+    text = f"stopped after {point['stopped_after']:g} s, {point['batches']} batches measured"
+    warming = point.get("warming_up", {})
+    if "batch_p50_s" not in warming:
+        return text
+    return f"{text}; {warming['batch_p50_s']} s at {warming['buckets_per_store']} buckets a store"

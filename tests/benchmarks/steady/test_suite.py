@@ -22,7 +22,14 @@ from benchmarks.options import BenchError, BenchOptions
 from benchmarks.report.plots import write_plot
 from benchmarks.report.table import figure_rows
 from benchmarks.steady.feed import Feed
-from benchmarks.steady.measure_point import Effort, batch_figures, drift, measure_point
+from benchmarks.steady.measure_point import (
+    WARMING_BATCHES,
+    Effort,
+    _warming_figures,
+    batch_figures,
+    drift,
+    measure_point,
+)
 from benchmarks.steady.point import Point
 from benchmarks.steady.processes import Cpu, Processes, _processes
 from benchmarks.steady.rows import steady_headline
@@ -62,7 +69,18 @@ MEASURED: dict[str, Any] = {
     "latency_at_rows_per_s": 10_000,
     "results_equal": True,
 }
-STOPPED: dict[str, Any] = {"batches": 0, "stopped_after": 900.0, "results_equal": True}
+STOPPED: dict[str, Any] = {
+    "batches": 0,
+    "stopped_after": 900.0,
+    "results_equal": True,
+    "warming_up": {
+        "batches": 40,
+        "batch_p50_s": 21.5,
+        "task_cpu_s": 30.0,
+        "driver_ms": 300.0,
+        "buckets_per_store": 41.0,
+    },
+}
 FIGURES: dict[str, Any] = {
     "suite": "steady",
     "by_queries": {"50": {**MEASURED, "batch_p50_s": 0.2}, "500": MEASURED},
@@ -145,7 +163,8 @@ def test_files_come_whole_in_order_and_are_the_same_for_every_reader(tmp_path: P
 
 def test_a_point_that_was_stopped_is_reported_as_stopped() -> None:
     values = {row.measured: row.value for row in figure_rows(FIGURES)}
-    assert values["about 300 buckets a store: batch, median"] == "stopped after 900 s, 0 batches measured"
+    stopped = values["about 300 buckets a store: batch, median"]
+    assert stopped == "stopped after 900 s, 0 batches measured; 21.5 s at 41.0 buckets a store"
     assert values["500 template queries: batch, median; 99%"] == "0.4 s; 0.6 s"
     assert values["10,000,000 rows kept: memory of a worker; of that no mapped files"].startswith("0.5 GB; 0.4 GB")
     assert "500 queries, 10,000 rows: 0.4 s a batch" in steady_headline(FIGURES)
@@ -203,6 +222,14 @@ def test_a_point_that_takes_too_long_says_so_and_is_still_checked(spark: SparkSe
     assert figures["batches"] == 0
     assert float(str(figures["stopped_after"])) > 0
     assert figures["results_equal"] is True
+    assert figures["warming_up"] == {"batches": 0}
+
+
+def test_of_a_point_that_was_stopped_while_it_filled_the_last_batches_are_told() -> None:
+    figures = _warming_figures([cost(1.0), *[cost(4.0, worker_s=3.0)] * WARMING_BATCHES])
+    assert figures["batches"] == WARMING_BATCHES + 1
+    assert figures["batch_p50_s"] == 4.0
+    assert figures["task_cpu_s"] == 3.0
 
 
 def test_the_command_takes_parts_and_batches() -> None:
