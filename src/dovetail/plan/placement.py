@@ -64,6 +64,11 @@ def even_placement(group_count: int, partition_count: int) -> Placement:
     return Placement(tuple(owners), partition_count)
 
 
+def all_in_one(group_count: int) -> Placement:
+    """All key groups in one partition."""
+    return Placement((0,) * group_count, 1)
+
+
 @dataclass(frozen=True)
 class Placements:
     """The usual placement, and those of the uses that have another: (store id, index id, placement)."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from dovetail.core.text_tree import TextTree
 from dovetail.plan.fill import FillPlan
 from dovetail.plan.group_plan import GroupPlan
 from dovetail.plan.lone_rows import LoneRows, MatchedRows
-from dovetail.plan.placement import Placement, Placements, use_of
+from dovetail.plan.placement import Placement, Placements, all_in_one, use_of
 from dovetail.plan.probe_tree import Leg, ProbeNode, ProbeTree
 from dovetail.plan.routing import DEALT, HASH, RANDOM, Routing, Routings
 from dovetail.plan.shipping import Shipping
@@ -87,6 +87,15 @@ class SharedPlan:
     def ships_rows(self) -> bool:
         """Whether there is a stage between the source and the first hop that keeps what was shipped."""
         return any(self.ships(store) for store in self.stores)
+
+    @cached_property
+    def in_one_partition(self) -> SharedPlan:
+        """The same for one task that does everything, for which work need not be spread. Shipped rows lie where they
+        were sent: there nothing changes.
+        """
+        if self.placement.partition_count == 1 or self.ships_rows:
+            return self
+        return replace(self, placements=Placements(all_in_one(self.placement.group_count)), routings=())
 
     @property
     def hop_count(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dovetail.plan.fill import FillChunk
 from dovetail.plan.query_limits import BatchLimits
@@ -67,3 +67,10 @@ class BatchTask:
     last_time_us_by_batch: tuple[tuple[int, str, int], ...] | None = None
     bad_row_room: tuple[tuple[str, int], ...] = ()
     retried: tuple[tuple[BadFile, int], ...] = ()
+
+    def in_one_partition(self) -> BatchTask:
+        """The same for one task that does everything: steps, messages and files are as many as for one partition."""
+        plan = self.plan.in_one_partition
+        if plan is self.plan:
+            return self
+        return replace(self, plan=plan, merges=tuple(replace(merge, partition=0) for merge in self.merges))

@@ -86,7 +86,8 @@ class LocalSession:
         self._faults = faults or Faults()
         self._history = history or LocalHistory()
         self._rows_per_chunk = rows_per_chunk
-        given = {"partitions": 2, "key_groups": 8, "plan_in_background": False, "durability": "process", **options}
+        usual = {"partitions": 2, "key_groups": 8, "plan_in_background": False, "durability": "process"}
+        given = {**usual, "small_batch_rows": 0, **options}
         self.engine = Engine(
             Path(checkpoint_dir),
             make_options(**given),
@@ -204,7 +205,7 @@ class LocalSession:
         def run(task: BatchTask) -> list[Message]:
             try:
                 return run_local(
-                    task,
+                    task.in_one_partition() if task.is_small else task,
                     tables,
                     splits=splits,
                     rows_per_chunk=self._rows_per_chunk,

@@ -71,11 +71,12 @@ def _collected_and_measured(messages: DataFrame, exchanges: int) -> list[Message
 
 def _whole_function(slim: dict[str, Any], shared: Broadcast[Any], packing: Packing) -> MapArrow:
     def whole(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        task = _with_plan(slim, shared)
+        given = _with_plan(slim, shared)
+        task = given.in_one_partition()
         rows = (part for batch in batches for part in packing.unpacked(batch))
         with synced_files() if task.syncs else nullcontext():
             yield from _to_batches(run_stages(task, list(run_source(task, _partition_id(), rows))))
-        _settling.after_task(task.plan)
+        _settling.after_task(given.plan)
 
     return whole
 
