@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 
 from dovetail.stats.estimate import Estimate, Origin
 
@@ -31,6 +32,14 @@ class Kind(Enum):
 class Figure:
     kind: Kind
     subject: tuple[str, ...]
+
+    def __hash__(self) -> int:
+        # Every batch looks up thousands of them, most of which it has in its hands since the plan was made.
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.kind.name, self.subject))
 
     def __str__(self) -> str:
         return self.kind.value.format(*self.subject)

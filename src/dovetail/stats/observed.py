@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 from dovetail.stats.estimate import Estimate
@@ -19,7 +20,8 @@ MAX_STORED_BYTES = 64 << 10
 _ENTRY_BYTES = 90
 """At most, without the names: three numbers, a batch, the kind and the punctuation."""
 
-_KIND_ORDER = {kind: place for place, kind in enumerate(Kind)}
+_OF_SINGLE_QUERIES = (Kind.SELECTION, Kind.STEP)
+_OF_MANY_QUERIES = tuple(kind for kind in Kind if kind not in _OF_SINGLE_QUERIES)
 IndexName = tuple[str, str]
 """A store's id and an index's id."""
 
@@ -81,7 +83,7 @@ class ObservedStats:
         """The figures for a restart, up to `MAX_STORED_BYTES`; keys and samples come back with a few batches."""
         stored: list[list[Any]] = []
         room = MAX_STORED_BYTES
-        for figure in sorted(self.tallies, key=_stored_order):
+        for figure in _in_stored_order(self.tallies):
             tally = self.tallies[figure]
             room -= _ENTRY_BYTES + sum(len(name.encode()) for name in figure.subject)
             if room < 0:
@@ -113,9 +115,13 @@ class ObservedStats:
         return None if tally is None else tally.estimate
 
 
-def _stored_order(figure: Figure) -> tuple[bool, int, tuple[str, ...]]:
+def _in_stored_order(figures: Iterable[Figure]) -> Iterator[Figure]:
     """Figures of single queries last: there can be many, and they come back soonest."""
-    return figure.kind in (Kind.SELECTION, Kind.STEP), _KIND_ORDER[figure.kind], figure.subject
+    by_kind: dict[Kind, list[Figure]] = {kind: [] for kind in (*_OF_MANY_QUERIES, *_OF_SINGLE_QUERIES)}
+    for figure in figures:
+        by_kind[figure.kind].append(figure)
+    for own in by_kind.values():
+        yield from sorted(own, key=attrgetter("subject"))
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import itertools
 import json
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -150,7 +150,9 @@ class Manifest:
 
     @property
     def text(self) -> str:
-        return sealed(asdict(self))
+        # There may be hundreds of results, plain records all of them: `asdict` would copy each value of each.
+        results = [vars(result) for result in self.results]
+        return sealed({**asdict(replace(self, results=())), "results": results})
 
 
 def digest_of(text: str) -> str:

@@ -27,10 +27,6 @@ class FinishedBatch:
     written: tuple[BucketMeta, ...]
 
     @cached_property
-    def complete_from(self) -> dict[str, int]:
-        return dict(self.plan.complete_from_by_query)
-
-    @cached_property
     def earlier_by_store(self) -> dict[str, list[BucketMeta]]:
         return by_store(self.before.buckets)
 

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
+from dovetail.core.once_per import OncePer
 from dovetail.engine.observe.finished_batch import FinishedBatch
 from dovetail.engine.observe.time_spread import EVEN_TIMES_ERROR, visible_rows
-from dovetail.plan.probe_tree import ProbeNode, ProbeTree, member_name
+from dovetail.plan.probe_tree import ProbeNode, member_name
+from dovetail.plan.shared_plan import SharedPlan
 from dovetail.plan.store_plan import ROW
 from dovetail.plan.visibility import Visibility
 from dovetail.query.expression import rename_relations
@@ -21,24 +24,63 @@ from dovetail.stats.catalog import edge_text, joint_edge_text
 from dovetail.stats.figure import Figure, Kind, Tally
 
 
+@dataclass(frozen=True)
+class _Step:
+    """What the plan says of a node. `stores` are those of the members that probe there, and the one they probe.
+
+    `lower_us` and `upper_us` are the loosest bounds of stored time minus probing time over all legs, `first_batch` is
+    the oldest that one of them sees. `match` is None where ranges narrow the search: there nobody knows how many pairs
+    have equal keys.
+    """
+
+    node: ProbeNode
+    start: str
+    stores: frozenset[str]
+    figure: Figure
+    match: Figure | None
+    lower_us: float
+    upper_us: float
+    first_batch: int
+
+
 def step_tallies(batch: FinishedBatch) -> Iterator[tuple[Figure, Tally]]:
     counts_by_node: dict[str, list[StepCount]] = {}
     for count in batch.report.steps:
         counts_by_node.setdefault(count.node, []).append(count)
-    stream_by_store = {store.id: store.stream for store in batch.of_streams()}
-    for tree in batch.plan.trees:
+    of_streams = {store.id for store in batch.of_streams()}
+    visible = _VisibleRows(batch)
+    # In the order of the plan: what is added up shall not depend on which task reported first.
+    for step in _steps.of(batch.plan):
+        counts = counts_by_node.get(step.node.id)
+        if counts is None:
+            continue
+        matched, probed = sum(c.matched_rows for c in counts), sum(c.probe_rows / c.copies for c in counts)
+        yield step.figure, Tally(matched, probed)
+        if step.match is not None and step.stores <= of_streams:
+            yield step.match, _match_tally(batch, step, counts, visible)
+
+
+def _steps_of(plan: SharedPlan) -> list[_Step]:
+    """Those that answer pairs."""
+    stream_by_store = {store.id: store.stream for store in plan.stores}
+    complete_from = dict(plan.complete_from_by_query)
+    found = []
+    for tree in plan.trees:
         for node, path in _nodes(tree.children, (tree.start,)):
-            counts = counts_by_node.get(node.id, [])
-            if not counts:
-                continue
-            matched, probed = sum(c.matched_rows for c in counts), sum(c.probe_rows / c.copies for c in counts)
-            yield Figure(Kind.STEP, (node.id,)), Tally(matched, probed)
-            # Where ranges narrow the search, nobody knows how many pairs have equal keys.
-            is_by_keys_alone = bool(node.step.index.keys) and node.step.index.order is None
-            if is_by_keys_alone and {*path, node.step.target} <= set(stream_by_store):
+            target, index = node.step.target, node.step.index
+            match = None
+            if index.keys and index.order is None:
                 kind = Kind.MATCH if node.member == 1 else Kind.MATCH_AFTER_JOIN
-                edge = edge_of_step(node, [stream_by_store[store] for store in path], stream_by_store[node.step.target])
-                yield Figure(kind, (edge,)), _match_tally(batch, tree, node, counts)
+                edge = edge_of_step(node, [stream_by_store[store] for store in path], stream_by_store[target])
+                match = Figure(kind, (edge,))
+            step = Figure(Kind.STEP, (node.id,))
+            first_batch = min(complete_from[leg.query] for leg in node.legs)
+            stores = frozenset((*path, target))
+            found.append(_Step(node, tree.start, stores, step, match, *_loosest_bounds(node), first_batch))
+    return found
+
+
+_steps = OncePer(_steps_of)
 
 
 def _nodes(children: Iterable[ProbeNode], path: tuple[str, ...]) -> Iterator[tuple[ProbeNode, tuple[str, ...]]]:
@@ -57,24 +99,43 @@ def edge_of_step(node: ProbeNode, member_streams: list[str], target_stream: str)
     )
 
 
-def _match_tally(batch: FinishedBatch, tree: ProbeTree, node: ProbeNode, counts: list[StepCount]) -> Tally:
+def _match_tally(batch: FinishedBatch, step: _Step, counts: list[StepCount], visible: _VisibleRows) -> Tally:
     near = sum(count.near_rows for count in counts)
     wanted = float(sum(count.wanted_rows / count.copies for count in counts))
-    new = batch.written_by_store.get(tree.start, [])
-    if node.member == 1:
+    if step.node.member == 1:
         # Rows with a NULL in their key never probed, but they are rows that do not match.
         probed = sum(count.probe_rows / count.copies for count in counts)
+        new = batch.written_by_store.get(step.start, [])
         wanted *= max(sum(meta.home_rows for meta in new) / probed, 1.0)
-    first_batch = min(batch.complete_from[leg.query] for leg in node.legs)
-    is_up_to_now = node.step.visibility is Visibility.UP_TO_NOW
-    lower_us, upper_us = _loosest_bounds(node)
-    if math.isinf(lower_us) and math.isinf(upper_us):
-        metas = batch.visible(node.step.target, is_up_to_now=is_up_to_now)
-        return Tally(near, wanted * sum(meta.home_rows for meta in metas if meta.lower_batch >= first_batch))
-    stored = batch.spread(node.step.target, is_up_to_now=is_up_to_now, first_batch=first_batch)
-    new_spread = batch.written_spread_by_store.get(tree.start)
-    visible = visible_rows(new_spread, stored, lower_us, upper_us) if new_spread else 0.0
-    return Tally(near, wanted * visible, EVEN_TIMES_ERROR)
+    return Tally(near, wanted * visible.of(step), EVEN_TIMES_ERROR if _is_bounded(step) else 0.0)
+
+
+def _is_bounded(step: _Step) -> bool:
+    return not (math.isinf(step.lower_us) and math.isinf(step.upper_us))
+
+
+class _VisibleRows:
+    """How many stored rows a probing row sees, on average: worked out once for all steps that see the same."""
+
+    def __init__(self, batch: FinishedBatch) -> None:
+        self._batch = batch
+        self._known: dict[tuple[object, ...], float] = {}
+
+    def of(self, step: _Step) -> float:
+        is_up_to_now = step.node.step.visibility is Visibility.UP_TO_NOW
+        key = (step.start, step.node.step.target, is_up_to_now, step.first_batch, step.lower_us, step.upper_us)
+        if key not in self._known:
+            self._known[key] = self._count(step, is_up_to_now=is_up_to_now)
+        return self._known[key]
+
+    def _count(self, step: _Step, *, is_up_to_now: bool) -> float:
+        target, batch = step.node.step.target, self._batch
+        if not _is_bounded(step):
+            metas = batch.visible(target, is_up_to_now=is_up_to_now)
+            return float(sum(meta.home_rows for meta in metas if meta.lower_batch >= step.first_batch))
+        stored = batch.spread(target, is_up_to_now=is_up_to_now, first_batch=step.first_batch)
+        new = batch.written_spread_by_store.get(step.start)
+        return visible_rows(new, stored, step.lower_us, step.upper_us) if new else 0.0
 
 
 def _loosest_bounds(node: ProbeNode) -> tuple[float, float]:

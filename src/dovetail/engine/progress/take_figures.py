@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from dovetail.core.once_per import OncePer
 from dovetail.engine.admission.query_limits import found_by_users
 from dovetail.engine.bad_rows import BadRowTotals
 from dovetail.engine.explain.served_queries import ServedQueries
@@ -146,18 +147,26 @@ def _of_groups(
     )
 
 
+def _texts_of_steps(plan: SharedPlan) -> dict[str, str]:
+    return {node.id: f"{tree.start}: {node.step}" for tree in plan.query_trees for node in tree.walk()}
+
+
+_step_texts = OncePer(_texts_of_steps)
+
+
 def _of_steps(plan: SharedPlan, counts: list[StepCount], served: ServedQueries) -> tuple[StepFigures, ...]:
     """Those that find pairs, and of the others those that were counted."""
     counts_by_node: dict[str, list[StepCount]] = {}
     for count in counts:
         counts_by_node.setdefault(count.node, []).append(count)
+    texts = _step_texts.of(plan)
     pairs = [(tree, node) for tree in plan.trees for node in tree.walk()]
     others = [(tree, node) for tree in plan.query_trees[len(plan.trees) :] for node in tree.walk()]
     return tuple(
         StepFigures(
             node.id,
             node.member,
-            f"{tree.start}: {node.step}",
+            texts[node.id],
             sum(count.probe_rows for count in counts_by_node.get(node.id, [])),
             round(sum(count.wanted_rows / count.copies for count in counts_by_node.get(node.id, []))),
             sum(count.matched_rows for count in counts_by_node.get(node.id, [])),
