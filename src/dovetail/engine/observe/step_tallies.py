@@ -11,9 +11,9 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from dovetail.core.once_per import OncePer
 from dovetail.engine.observe.finished_batch import FinishedBatch
 from dovetail.engine.observe.time_spread import EVEN_TIMES_ERROR, visible_rows
+from dovetail.engine.once_per import OncePer
 from dovetail.plan.probe_tree import ProbeNode, member_name
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.plan.store_plan import ROW

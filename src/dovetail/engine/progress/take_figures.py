@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from dovetail.core.once_per import OncePer
 from dovetail.engine.admission.query_limits import found_by_users
 from dovetail.engine.bad_rows import BadRowTotals
 from dovetail.engine.explain.served_queries import ServedQueries
 from dovetail.engine.observe.finished_batch import FinishedBatch
+from dovetail.engine.once_per import OncePer
 from dovetail.engine.progress.figures import (
     BatchFigures,
     Durations,
