@@ -22,8 +22,8 @@ from benchmarks.peers.dovetail_peer import DovetailRun
 from benchmarks.suites import single, smallest
 from benchmarks.workbench import Workbench
 
-SMALLEST_BATCHES, QUICK_SMALLEST_BATCHES = 30, 10
-SMALLEST_PAIRS, SINGLE_PAIRS = 5, 7
+SMALLEST_BATCHES, QUICK_SMALLEST_BATCHES = 16, 10
+SMALLEST_PAIRS, SINGLE_PAIRS = 9, 9
 WARM_BATCHES = 4
 SAFE, BARE = "power", "process"
 
