@@ -85,7 +85,7 @@ def adopted_file(path: str, query: str, batch: int) -> str:
     """The name under which `batch` has a file of answers that the query's history wrote.
 
     >>> adopted_file("answers/b0000000003-p0-a1.arrows", "q#1", 7)
-    'answers/b0000000007-q-1-4dc6b3ac-b0000000003-p0-a1.arrows'
+    'answers/b0000000007-q-1-34c22a25-b0000000003-p0-a1.arrows'
     """
     folder, _, name = path.partition("/")
     if folder == _ANSWERS:
