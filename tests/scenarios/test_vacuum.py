@@ -37,7 +37,7 @@ def test_orphans_of_retried_tasks_go_and_everything_named_stays(tmp_path: Path) 
     assert files_in(tmp_path) == before
     removed = session.vacuum()
     assert removed.paths == planned.paths
-    assert removed.paths
+    assert {path.partition("/")[0] for path in removed.paths} >= {"buckets", "answers"}
     assert files_in(tmp_path) == before - {tmp_path / path for path in removed.paths}
     assert session.vacuum().paths == ()
     assert read_run(session) == answers

@@ -79,13 +79,15 @@ def test_merged_buckets_take_the_place_of_those_they_replace() -> None:
 
 
 def test_a_failed_query_is_quarantined_and_its_files_of_this_batch_are_void() -> None:
-    results = [ResultPart("good#1", "g", 3, 1), ResultPart("good#1", "g2", 4, 1), ResultPart("bad#1", "b", 5, 1)]
+    results = [ResultPart("good#1", "g", 3, 1), ResultPart("good#1", "both", 4, 1, None, 0)]
+    results += [ResultPart("bad#1", "b", 5, 1), ResultPart("bad#1", "both", 5, 1, None, 1)]
     report = TaskReport(results=results, failures=[QueryFailure("bad#1", "division by zero")])
     state, draft = next_state(BEFORE, KEEP_5, STREAMS, report, [])
     good, bad = state.registry.records
     assert (good.state, good.total_rows) == (QueryState.RUNNING, 7)
     assert (bad.state, bad.error, bad.total_rows) == (QueryState.QUARANTINED, "division by zero", 0)
-    assert [result.path for result in draft.results] == ["g", "g2"]
+    assert [(result.query, result.path) for result in draft.results] == [("good#1", "g"), ("good#1", "both")]
+    # A file that also has answers of others stays.
     assert draft.dead_paths == ("b",)
 
 
