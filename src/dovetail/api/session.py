@@ -51,6 +51,7 @@ from dovetail.runtime.spark.sources.source_history import SourceHistory
 from dovetail.runtime.spark.stop_first import stop_before
 from dovetail.runtime.spark.streaming_run import aside
 from dovetail.runtime.spark.types import stream_columns
+from dovetail.runtime.spark.warm_workers import await_warm, warm_workers
 from dovetail.runtime.spark.worker_python import use_own_interpreter
 from dovetail.runtime.spark.write_sink import write_sink
 from dovetail.store.bad_rows import BadRow
@@ -90,6 +91,7 @@ class Session:
     ) -> None:
         """`tuning` is for tests and benchmarks."""
         use_own_interpreter(spark)
+        self._warming = warm_workers(spark)
         self._spark = spark
         self._trigger = check_trigger(trigger)
         self._is_stopped = False
@@ -331,6 +333,7 @@ class Session:
     def _end(self, timeout: float | None) -> None:
         self._is_stopped = True
         self._forget_spark()
+        await_warm(self._warming)
         self._pipeline.stop(timeout)
         self._backfill_thread.stop()
         self._backfills.close()

@@ -12,7 +12,7 @@ from dovetail.cli import warm_up
 from dovetail.cli.main import app
 from dovetail.core.cache_folder import cache_folder
 from dovetail.runtime.spark.class_archive import JAVA_OPTIONS, ClassArchive, archive_options, class_archive
-from dovetail.runtime.spark.local_session import _with_archive
+from dovetail.runtime.spark.local_session import _with_java_options
 
 
 @pytest.fixture
@@ -43,7 +43,8 @@ def found() -> ClassArchive:
 def test_it_is_used_only_where_it_is(java: Path) -> None:
     assert java.exists()
     assert archive_options() == ()
-    assert _with_archive({"spark__driver__memory": "1g"}) == {"spark.driver.memory": "1g"}
+    without = _with_java_options({"spark__driver__memory": "1g"})
+    assert (without["spark.driver.memory"], "Archive" in without[JAVA_OPTIONS]) == ("1g", False)
     found().path.parent.mkdir(parents=True)
     found().path.touch()
     assert archive_options()[0] == f"-XX:SharedArchiveFile={found().path}"
@@ -54,7 +55,7 @@ def test_options_of_the_user_stay(java: Path) -> None:
     assert java.exists()
     found().path.parent.mkdir(parents=True)
     found().path.touch()
-    options = _with_archive({"spark__driver__extraJavaOptions": "-Xss4m -Dx=y"})[JAVA_OPTIONS]
+    options = _with_java_options({"spark__driver__extraJavaOptions": "-Xss4m -Dx=y"})[JAVA_OPTIONS]
     assert options.endswith(" -Xss4m -Dx=y")
     assert "SharedArchiveFile" in options
 

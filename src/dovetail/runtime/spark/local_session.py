@@ -15,6 +15,16 @@ from dovetail.runtime.spark.class_archive import JAVA_OPTIONS, archive_options
 from dovetail.runtime.spark.java import ensure_java
 
 _JVM_END_TIMEOUT_S = 30.0
+_COMPILE_LATER = (
+    "-XX:Tier4InvocationThreshold=50000",
+    "-XX:Tier4MinInvocationThreshold=6000",
+    "-XX:Tier4CompileThreshold=150000",
+    "-XX:Tier4BackEdgeThreshold=400000",
+)
+"""Ten times what Java has: by default, compiling thoroughly what only a start runs takes more than the start itself.
+
+What a loop over rows calls is there after as many rows.
+"""
 
 
 def local_spark(app_name: str, cores: int = 2, *, log_file: Path | None = None, **conf: str) -> SparkSession:
@@ -33,7 +43,7 @@ def local_spark(app_name: str, cores: int = 2, *, log_file: Path | None = None, 
     # The launcher is a Java of its own, which ends after a moment: it shall not compile thoroughly what runs once.
     os.environ.setdefault("SPARK_LAUNCHER_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     builder = SparkSession.builder.appName(app_name).master(f"local[{cores}]")
-    for key, value in {**_settings(cores), **_with_archive(conf)}.items():
+    for key, value in {**_settings(cores), **_with_java_options(conf)}.items():
         builder = builder.config(key, value)
     with _stderr_to(log_file):
         spark = builder.getOrCreate()
@@ -62,11 +72,11 @@ def _stderr_to(log_file: Path | None) -> Iterator[None]:
         os.close(kept)
 
 
-def _with_archive(conf: dict[str, str]) -> dict[str, str]:
-    """The user's settings by their own names, and Java's options with the class archive, if there is one."""
+def _with_java_options(conf: dict[str, str]) -> dict[str, str]:
+    """The user's settings by their own names, and Java's options; the user's come last, and so before others."""
     given = {key.replace("__", "."): value for key, value in conf.items()}
-    options = (*archive_options(), *((given[JAVA_OPTIONS],) if JAVA_OPTIONS in given else ()))
-    return {**given, JAVA_OPTIONS: " ".join(options)} if options else given
+    options = (*_COMPILE_LATER, *archive_options(), *((given[JAVA_OPTIONS],) if JAVA_OPTIONS in given else ()))
+    return {**given, JAVA_OPTIONS: " ".join(options)}
 
 
 def _settings(cores: int) -> dict[str, str]:
@@ -92,6 +102,9 @@ def _settings(cores: int) -> dict[str, str]:
         # Fewer, larger record batches: the crossing into Python is paid per batch as well as per byte.
         "spark.sql.execution.arrow.maxRecordsPerBatch": "131072",
         "spark.python.worker.reuse": "true",
+        "spark.python.daemon.module": "dovetail.runtime.spark.worker_daemon",
+        # Over TCP, Java and a worker wait 40 ms for each other in every stage.
+        "spark.python.unix.domain.socket.enabled": "true",
         "spark.sql.streaming.metricsEnabled": "false",
     }
 

@@ -112,6 +112,11 @@ def _hop_function(slim: dict[str, Any], shared: Broadcast[Any], hop: int) -> Map
     return probe
 
 
+def pass_on(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """A task that does nothing but load this module, with all that the others need."""
+    yield from batches
+
+
 def _without_plan(task: BatchTask) -> dict[str, Any]:
     """The task for the closure of each batch; plan and streams travel once per epoch in a broadcast."""
     return {name: value for name, value in vars(task).items() if name not in ("plan", "streams")}

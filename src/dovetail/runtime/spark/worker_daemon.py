@@ -1,0 +1,57 @@
+"""The process from which Spark on this machine forks its Python workers; a local session names it to Spark.
+
+Spark's own daemon forks workers that know nothing: each imports Arrow, Numba and Dovetail by itself, which takes longer
+than many a batch. This one has them before it forks. So every worker begins with all of it, also one in the place of a
+worker that was killed, and they share its memory.
+
+A thread that is busy while its process forks may leave a lock behind that nobody opens, so nothing here starts one:
+Arrow's threads begin with their first work, which is in a worker.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from pyspark import daemon
+
+
+def load() -> None:
+    """What tasks of Dovetail need. What cannot be had here cannot be had in a worker either, where somebody is told."""
+    import numpy as np  # noqa: PLC0415 - while stdout is kept
+    import pyspark.worker  # noqa: F401, PLC0415
+
+    import dovetail.runtime.spark.run_spark  # noqa: F401, PLC0415
+    from dovetail.kernels.match.hash_keys import combine_words  # noqa: PLC0415
+
+    # The first call of any kernel makes Numba load most of itself.
+    combine_words([np.zeros(1, np.uint64)] * 2)
+    with suppress(ImportError):
+        import pandas as pd  # noqa: F401, PLC0415 - Spark's own code of Arrow tasks wants it
+
+
+@contextmanager
+def _kept_stdout() -> Iterator[None]:
+    """Spark reads the daemon's address from its stdout: no library may print there."""
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+def main() -> None:
+    with _kept_stdout():
+        load()
+    # Workers collect garbage after every task: not over all of this, which would also give each a copy of its own.
+    gc.collect()
+    gc.freeze()
+    daemon.manager()
+
+
+if __name__ == "__main__":
+    main()
