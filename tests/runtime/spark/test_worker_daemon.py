@@ -69,6 +69,20 @@ def test_workers_are_kept_from_task_to_task(spark: SparkSession) -> None:
 
 
 @pytest.mark.spark
+def test_a_worker_on_which_spark_hangs_up_prints_nothing(
+    spark: SparkSession, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def many(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            yield from (pa.RecordBatch.from_pydict({"id": range(100_000)}) for _ in range(50))
+
+    for _ in range(3):
+        assert len(spark.range(0, 4, 1, 4).mapInArrow(many, "id long").take(5)) == 5
+    spark.range(0, 1, 1, 1).mapInArrow(many, "id long").count()
+    assert "Traceback" not in capfd.readouterr().err
+
+
+@pytest.mark.spark
 def test_workers_are_begun_once_for_an_application(spark: SparkSession) -> None:
     await_warm(warm_workers(spark))
     assert warm_workers(spark) is None

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import Any
 
 from pyspark import daemon
 
@@ -44,9 +45,22 @@ def _kept_stdout() -> Iterator[None]:
         os.close(kept)
 
 
+def _quiet(work: Callable[..., int]) -> Callable[..., int]:
+    """Where Spark has rows enough (`show`, `limit`) it hangs up on its worker, which is nothing to tell anybody."""
+
+    def worker(*given: Any) -> int:
+        try:
+            return work(*given)
+        except BrokenPipeError:
+            return os.EX_IOERR
+
+    return worker
+
+
 def main() -> None:
     with _kept_stdout():
         load()
+    vars(daemon)["worker"] = _quiet(daemon.worker)
     # Workers collect garbage after every task: not over all of this, which would also give each a copy of its own.
     gc.collect()
     gc.freeze()
