@@ -14,6 +14,12 @@ FILE_SYSTEM_CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointin
 """The default manager was seen to start `readlink` and `chmod` processes while batches ran, and batches spent less
 time on offset logs with this one. It holds for the whole application, so for every streaming system alike."""
 
+AS_JAVA_COMPILES = (
+    "-XX:Tier4InvocationThreshold=5000 -XX:Tier4MinInvocationThreshold=600 "
+    "-XX:Tier4CompileThreshold=15000 -XX:Tier4BackEdgeThreshold=40000"
+)
+"""Java's own settings: a local session compiles later for the sake of a quick start, which the peer never asked for."""
+
 
 def memory_bytes() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -23,6 +29,7 @@ def start_spark(cores: int, folder: Path, **conf: str) -> SparkSession:
     """Half of the memory is the JVM's: the peer keeps its state there, ours lives in files and Python workers."""
     heap_gib = max(1, memory_bytes() // 2**31)
     folder.mkdir(parents=True, exist_ok=True)
+    options = " ".join((AS_JAVA_COMPILES, conf.pop("spark__driver__extraJavaOptions", ""))).strip()
     return local_spark(
         "dovetail-bench",
         cores,
@@ -33,6 +40,7 @@ def start_spark(cores: int, folder: Path, **conf: str) -> SparkSession:
         spark__sql__parquet__outputTimestampType="TIMESTAMP_MICROS",
         spark__sql__streaming__checkpointFileManagerClass=FILE_SYSTEM_CHECKPOINTS,
         spark__sql__streaming__numRecentProgressUpdates="100000",
+        spark__driver__extraJavaOptions=options,
         **conf,
     )
 

@@ -14,6 +14,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from dovetail.runtime.spark.warm_workers import await_warm, warm_workers
+from dovetail.runtime.spark.worker_daemon import prefer_installed
 
 LOADED = ("dovetail.runtime.spark.run_spark", "numba.np.arraymath", "pandas", "pyspark.worker")
 
@@ -63,6 +64,29 @@ def test_the_daemon_forks_while_no_thread_of_python_runs(spark: SparkSession) ->
 
 
 @pytest.mark.spark
+def test_workers_of_all_jobs_come_from_one_daemon_with_the_installed_pyspark(spark: SparkSession) -> None:
+    def look(_rows: Iterator[int]) -> Iterator[tuple[int, str]]:
+        yield os.getppid(), str(sys.modules["pyspark"].__file__)
+
+    def parent(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        assert sum(len(batch) for batch in batches) == 1
+        yield pa.RecordBatch.from_pydict({"daemon": [os.getppid()]})
+
+    ((daemon, file),) = spark.sparkContext.parallelize([0], 1).mapPartitions(look).collect()
+    assert ".zip" not in file
+    assert spark.range(0, 1, 1, 1).mapInArrow(parent, "daemon long").collect()[0].daemon == daemon
+
+
+def test_a_zipped_pyspark_is_kept_where_another_one_is_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = [str(tmp_path / "spark" / "python" / "lib" / "pyspark.zip"), *sys.path]
+    monkeypatch.setattr(sys, "path", list(paths))
+    prefer_installed()
+    assert sys.path == paths
+
+
+@pytest.mark.spark
 def test_workers_are_kept_from_task_to_task(spark: SparkSession) -> None:
     workers = [_beginning(spark)[3] for _ in range(6)]
     assert len(set(workers)) < len(workers)
@@ -85,4 +109,4 @@ def test_a_worker_on_which_spark_hangs_up_prints_nothing(
 @pytest.mark.spark
 def test_workers_are_begun_once_for_an_application(spark: SparkSession) -> None:
     await_warm(warm_workers(spark))
-    assert warm_workers(spark) is None
+    assert warm_workers(spark) == ()

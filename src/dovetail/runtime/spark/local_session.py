@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 
 from pyspark import SparkContext
@@ -16,12 +18,12 @@ from dovetail.runtime.spark.java import ensure_java
 
 _JVM_END_TIMEOUT_S = 30.0
 _COMPILE_LATER = (
-    "-XX:Tier4InvocationThreshold=50000",
-    "-XX:Tier4MinInvocationThreshold=6000",
-    "-XX:Tier4CompileThreshold=150000",
-    "-XX:Tier4BackEdgeThreshold=400000",
+    "-XX:Tier4InvocationThreshold=500000",
+    "-XX:Tier4MinInvocationThreshold=60000",
+    "-XX:Tier4CompileThreshold=1500000",
+    "-XX:Tier4BackEdgeThreshold=4000000",
 )
-"""Ten times what Java has: by default, compiling thoroughly what only a start runs takes more than the start itself.
+"""A hundred times what Java has: by default, compiling thoroughly what only a start runs takes longer than the start.
 
 What a loop over rows calls is there after as many rows.
 """
@@ -45,10 +47,29 @@ def local_spark(app_name: str, cores: int = 2, *, log_file: Path | None = None, 
     builder = SparkSession.builder.appName(app_name).master(f"local[{cores}]")
     for key, value in {**_settings(cores), **_with_java_options(conf)}.items():
         builder = builder.config(key, value)
-    with _stderr_to(log_file):
+    with _stderr_to(log_file), _loading_session():
         spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     return spark
+
+
+@contextmanager
+def _loading_session() -> Iterator[None]:
+    """Meanwhile, import what a session is made of: it takes seconds, as Java does, which starts beside it."""
+
+    def load() -> None:
+        # By its name, since it lies above this module. Whoever uses it is told what fails here.
+        with suppress(ImportError):
+            import_module("dovetail.api")
+
+    threading.Thread(target=load, name="dovetail-import", daemon=True).start()
+    usual_s = sys.getswitchinterval()
+    # Java asks and answers some hundred times: it shall not wait for its turn each time.
+    sys.setswitchinterval(usual_s / 20)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(usual_s)
 
 
 @contextmanager
@@ -103,6 +124,8 @@ def _settings(cores: int) -> dict[str, str]:
         "spark.sql.execution.arrow.maxRecordsPerBatch": "131072",
         "spark.python.worker.reuse": "true",
         "spark.python.daemon.module": "dovetail.runtime.spark.worker_daemon",
+        # As workers of SQL have it anyway: workers of the same environment come from the same daemon.
+        "spark.executorEnv.SPARK_SIMPLIFIED_TRACEBACK": "1",
         # Over TCP, Java and a worker wait 40 ms for each other in every stage.
         "spark.python.unix.domain.socket.enabled": "true",
         "spark.sql.streaming.metricsEnabled": "false",

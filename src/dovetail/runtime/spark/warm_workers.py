@@ -21,21 +21,29 @@ _begun: set[str] = set()
 _lock = threading.Lock()
 
 
-def warm_workers(spark: SparkSession) -> Future[None] | None:
+def warm_workers(spark: SparkSession) -> tuple[Future[None], ...]:
     """Once for each application on this machine; elsewhere executors come and go, and nobody knows which to warm."""
     context = spark.sparkContext
     if not re.match(r"local(\[.*)?$", context.master or ""):
-        return None
+        return ()
     with _lock:
         if context.applicationId in _begun:
-            return None
+            return ()
         _begun.add(context.applicationId)
     tasks = context.defaultParallelism
-    return aside(lambda: spark.range(0, tasks, 1, tasks).mapInArrow(pass_on, "id long").collect(), "dovetail-warm-up")
+    # A job without a plan is with Python at once, and so is its daemon, which loads while Java plans the other job.
+    return (
+        aside(lambda: context.parallelize(range(tasks), tasks).foreach(_ignore), "dovetail-warm-daemon"),
+        aside(lambda: spark.range(0, tasks, 1, tasks).mapInArrow(pass_on, "id long").collect(), "dovetail-warm-plans"),
+    )
 
 
-def await_warm(warming: Future[None] | None) -> None:
+def await_warm(warming: tuple[Future[None], ...]) -> None:
     """Before Spark may be stopped: a job that is cut off is told to the user. Whether it went well is of no matter."""
-    if warming is not None:
+    for job in warming:
         with suppress(Exception):
-            warming.result(_PATIENCE_S)
+            job.result(_PATIENCE_S)
+
+
+def _ignore(_row: int) -> None:
+    """The work of a job that is there for its workers."""

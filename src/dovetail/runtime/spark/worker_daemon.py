@@ -12,11 +12,28 @@ from __future__ import annotations
 
 import gc
 import os
+import re
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from importlib.machinery import PathFinder
+from pathlib import Path
 from typing import Any
 
-from pyspark import daemon
+
+def prefer_installed() -> None:
+    """Spark puts its own zipped PySpark first, whose modules are compiled anew in every process: a second or more.
+
+    Where the same PySpark is installed, it is taken instead.
+    """
+    zipped = [path for path in sys.path if path.endswith("pyspark.zip")]
+    others = [path for path in sys.path if path not in zipped]
+    spec = PathFinder.find_spec("pyspark", others)
+    if not zipped or spec is None or spec.origin is None:
+        return
+    # The zip lies in the folder of the PySpark that runs the driver, if that was installed with pip.
+    if Path(spec.origin).parent in Path(zipped[0]).resolve().parents:
+        sys.path[:] = [path for path in others if not re.search(r"py4j-[^/]*-src\.zip$", path)]
 
 
 def load() -> None:
@@ -58,6 +75,9 @@ def _quiet(work: Callable[..., int]) -> Callable[..., int]:
 
 
 def main() -> None:
+    prefer_installed()
+    from pyspark import daemon  # noqa: PLC0415 - not before it is known which
+
     with _kept_stdout():
         load()
     vars(daemon)["worker"] = _quiet(daemon.worker)
