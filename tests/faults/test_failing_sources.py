@@ -73,6 +73,7 @@ def test_a_folder_that_is_gone_at_the_start_is_read_on_once_it_is_back(spark: Sp
         assert answers(session, "pairs") == Counter({(1, 2): 1, (1, 4): 1, (5, 2): 1, (5, 4): 1})
 
 
+@pytest.mark.slow
 def test_a_source_that_fails_while_running_is_left_out_until_it_answers(spark: SparkSession, tmp_path: Path) -> None:
     spark.dataSource.register(FlakySource)
     folders, flaky = Folders(tmp_path / "streams"), tmp_path / "flaky"

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from dovetail.engine.control.registry import QueryState
-from dovetail.kernels.evaluate import sizes
+from dovetail.kernels import gather_rows
+from dovetail.kernels.evaluate import sizes, strings, work_limit
+from dovetail.plan.group_plan import GroupPlan
 from dovetail.runtime import result_sink
 from dovetail.runtime.groups import folder
-from dovetail.runtime.probe import probe_operator
+from dovetail.runtime.probe import frame, probe_operator
 from dovetail.runtime.source import wanted_rows
 from dovetail.runtime.stopwatch import Stopwatch
 from dovetail.testing.local_session import LocalSession
 from tests.support.neighbours import SCHEMA, rows
 
 PIECE = 16
+
+
+def work_in_pieces_of(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for home in (sizes, frame, folder, result_sink):
+        monkeypatch.setattr(home, "WORK_BYTES", size)
+    monkeypatch.setattr(result_sink, "BYTES_OF_A_PIECE", 4 * size)
 
 
 def test_a_query_is_stopped_when_its_time_is_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,9 +65,7 @@ def test_answers_that_have_too_many_bytes_stop_their_query(tmp_path: Path) -> No
 
 
 def test_long_answers_are_made_and_written_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sizes, "WORK_BYTES", 1 << 20)
-    for home in (sizes, result_sink):
-        monkeypatch.setattr(home, "MAX_WIDE_BYTES", 1 << 22)
+    work_in_pieces_of(1 << 20, monkeypatch)
     with LocalSession(tmp_path) as session:
         session.create_stream("a", SCHEMA)
         session.create_query("SELECT k, rpad(coalesce(s, ''), 100000, 'x') AS t FROM a", "long")
@@ -94,3 +104,99 @@ def test_an_aggregate_that_takes_long_is_charged_to_who_asks_for_it(
         session.push({"a": table})
         work = {query["name"]: query["workMs"] for query in (session.progress or {})["queries"]}
         assert work["long"] > 2 * work["short"]
+
+
+@pytest.mark.parametrize(
+    "sql", ["SELECT k FROM a WHERE length(rpad(s, 100000, 'x')) > 5", "SELECT length(rpad(s, 100000, 'x')) AS n FROM a"]
+)
+def test_one_evaluation_that_takes_too_long_is_given_up_in_the_middle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sql: str
+) -> None:
+    work_in_pieces_of(1 << 17, monkeypatch)
+    # Every look at the clock is a second later.
+    seconds = itertools.count()
+    monkeypatch.setattr(work_limit, "thread_time", lambda: float(next(seconds)))
+    padded: list[Any] = []
+    pad = strings._pad_of
+
+    def counted(*given: Any, **options: Any) -> Any:
+        padded.append(given)
+        return pad(*given, **options)
+
+    monkeypatch.setattr(strings, "_pad_of", counted)
+    with LocalSession(tmp_path, partitions=1, max_query_ms_per_batch=5_000) as session:
+        session.create_stream("a", SCHEMA)
+        short = session.create_query("SELECT k FROM a", "short")
+        long = session.create_query(sql, "long")
+        session.push({"a": rows(*range(100))})
+        assert long.status.state is QueryState.QUARANTINED
+        assert "takes more than 5,000 ms of work" in str(long.status.error)
+        assert 0 < len(padded) < 50
+        assert short.status.state is QueryState.RUNNING
+        assert session.results("short").num_rows == 100
+
+
+AGGREGATES = {
+    "largest": "SELECT MAX(rpad(coalesce(a.s, ''), 30000, b.s)) AS x FROM a JOIN b ON a.k = b.k",
+    "distinct": "SELECT COUNT(DISTINCT rpad(coalesce(a.s, ''), 30000, b.s)) AS x FROM a JOIN b ON a.k = b.k",
+    "by_text": "SELECT rpad(coalesce(a.s, ''), 30000, 'x') AS g, COUNT(*) AS x FROM a JOIN b ON a.k = b.k GROUP BY 1",
+    "count": "SELECT COUNT(*) AS x FROM a JOIN b ON a.k = b.k",
+}
+
+
+def test_long_texts_are_folded_in_pieces_to_the_same_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def answers(name: str) -> dict[str, list[dict[str, object]]]:
+        with LocalSession(tmp_path / name, factorize=False) as session:
+            for stream in ("a", "b"):
+                session.create_stream(stream, SCHEMA)
+            for query, sql in AGGREGATES.items():
+                session.create_query(sql, query)
+            session.push({stream: pa.concat_tables([rows(*range(8))] * 4) for stream in ("a", "b")})
+            session.push({stream: rows(*range(8)) for stream in ("a", "b")})
+            return {query: sorted(session.results(query).to_pylist(), key=str) for query in AGGREGATES}
+
+    at_once = answers("at once")
+    work_in_pieces_of(1 << 17, monkeypatch)
+    assert answers("in pieces") == at_once
+
+
+def test_who_shares_groups_with_a_query_that_takes_too_long_has_its_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work_in_pieces_of(1 << 17, monkeypatch)
+    charge = folder.GroupFolder._charge_users
+
+    def charge_details(self: folder.GroupFolder, group: GroupPlan, seconds: Mapping[str, float]) -> float:
+        """Distinct values take ten seconds, by this clock, all else none."""
+        return charge(self, group, dict.fromkeys((table.id for table in group.details if table.id in seconds), 10.0))
+
+    monkeypatch.setattr(folder.GroupFolder, "_charge_users", charge_details)
+    join = "FROM a JOIN b ON a.k = b.k GROUP BY a.k"
+
+    def answers(name: str, *, is_long_there: bool) -> list[dict[str, object]]:
+        with LocalSession(tmp_path / name, factorize=False, max_query_ms_per_batch=5_000) as session:
+            for stream in ("a", "b"):
+                session.create_stream(stream, SCHEMA)
+            if is_long_there:
+                long = session.create_query(f"SELECT a.k, COUNT(DISTINCT rpad(a.s, 30000, b.s)) AS x {join}", "long")
+            session.create_query(f"SELECT a.k, SUM(b.v) AS x {join}", "short")
+            session.push({stream: pa.concat_tables([rows(*range(8))] * 4) for stream in ("a", "b")})
+            assert not is_long_there or long.status.state is QueryState.QUARANTINED
+            return sorted(session.results("short").to_pylist(), key=str)
+
+    assert answers("shared", is_long_there=True) == answers("alone", is_long_there=False)
+
+
+def test_texts_of_joined_rows_are_gathered_a_few_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gather_rows, "MAX_GATHERED_BYTES", 1 << 17)
+    work_in_pieces_of(1 << 17, monkeypatch)
+    table = rows(*range(8)).set_column(SCHEMA.names.index("s"), "s", pa.array([str(k) * 5_000 for k in range(8)]))
+    with LocalSession(tmp_path) as session:
+        for stream in ("a", "b"):
+            session.create_stream(stream, SCHEMA)
+        session.create_query("SELECT a.s, b.s AS t FROM a JOIN b ON a.k = b.k", "pairs")
+        session.create_query("SELECT MAX(a.s) AS s, COUNT(*) AS n FROM a JOIN b ON a.k = b.k", "largest")
+        session.push({stream: pa.concat_tables([table] * 4) for stream in ("a", "b")})
+        pairs = session.results("pairs").to_pylist()
+        assert session.results("largest").to_pylist() == [{"s": max(row["s"] for row in pairs), "n": len(pairs)}]
+        assert len(pairs) == sum(16 * count**2 for count in Counter(table.column("k").to_pylist()).values())

@@ -20,7 +20,7 @@ from tests.support.keep_failures import SEEDS_DIR, case_count, check_seeds, firs
 from tests.support.run_scenario import check_scenario
 
 CHUNKS = 16
-MANY = 10
+MANY = 15
 """So many times the cases of `make test` are drawn by `make test-all`."""
 KEPT = kept_scenarios(SEEDS_DIR)
 

@@ -19,7 +19,7 @@ from tests.support.spark_runs import FIRST_FILE_AT
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 PATIENCE_S = 180
 BATCHES, ROWS, KEYS = 7, 400, 40

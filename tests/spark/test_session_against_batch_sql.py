@@ -107,8 +107,10 @@ def about(query: QueryCase) -> str:
 
 @pytest.mark.parametrize(
     ("small_batch_rows", "keys", "thetas", "groups", "outer"),
-    [(0, 101, 300, 301, 1), (20_000, 200, 304, 302, 2)],  # 200: times without zone
-    ids=["stages", "one task"],
+    [
+        pytest.param(0, 101, 300, 301, 1, marks=pytest.mark.slow, id="stages"),
+        pytest.param(20_000, 200, 304, 302, 2, id="one task"),  # 200: times without zone
+    ],
 )
 def test_drained_sessions_answer_as_batch_sql(
     spark: SparkSession, tmp_path: Path, small_batch_rows: int, keys: int, thetas: int, groups: int, outer: int

@@ -31,7 +31,7 @@ def first_seed() -> int:
 
 def case_count(share: float = 1.0) -> int:
     """How many cases a test draws that has this share of them."""
-    return max(1, int(int(os.environ.get(CASES_VARIABLE, "300")) * share))
+    return max(1, int(int(os.environ.get(CASES_VARIABLE, "200")) * share))
 
 
 def seeds_of(chunk: int, chunks: int, share: float = 1.0) -> range:

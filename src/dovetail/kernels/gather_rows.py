@@ -15,11 +15,14 @@ import numpy.typing as npt
 import pyarrow as pa
 from numba import njit
 
+from dovetail.core.errors import ColumnTooLarge
 from dovetail.kernels.pointers import load8, load32, load64
 
 U64 = npt.NDArray[np.uint64]
 ROW_BITS = 32
 _ROW_MASK = np.uint64((1 << ROW_BITS) - 1)
+MAX_GATHERED_BYTES = 1 << 30
+"""Offsets of a string array have 31 bits."""
 ABSENT = np.uint64((1 << 64) - 1)
 """The reference of a row that is not there: no bucket has so high an ordinal."""
 
@@ -113,16 +116,25 @@ def _validity_address(column: pa.Array | None) -> int:
 
 
 def _take_by_bucket(columns: Sequence[pa.Array | None], refs: U64) -> pa.Array:
+    """Raises `ColumnTooLarge` before it takes more memory than a column may have."""
     order = np.argsort(refs >> np.uint64(ROW_BITS), kind="stable")
     sorted_refs = refs[order]
     cuts = np.flatnonzero(np.diff(ordinals_of(sorted_refs))) + 1
-    pieces = []
+    wanted = []
     for piece in np.split(sorted_refs, cuts):
         if len(piece):
             column = columns[int(piece[0] >> np.uint64(ROW_BITS))]
             if column is None:
                 raise ValueError("a reference into a bucket that lacks the column")
-            pieces.append(column.take(pa.array((piece & _ROW_MASK).astype(np.int64))))
+            wanted.append((column, (piece & _ROW_MASK).astype(np.int64)))
+    needed = sum(_text_bytes(column, rows) for column, rows in wanted)
+    if needed > MAX_GATHERED_BYTES:
+        raise ColumnTooLarge(
+            f"texts of {len(refs):,} joined rows have {needed:,} bytes",
+            hint="select fewer rows, or shorter texts",
+            needed_bytes=needed,
+        )
+    pieces = [column.take(pa.array(rows)) for column, rows in wanted]
     if len(pieces) == 1:
         return pieces[0]
     if not pieces:
@@ -130,6 +142,17 @@ def _take_by_bucket(columns: Sequence[pa.Array | None], refs: U64) -> pa.Array:
     back = np.empty(len(order), np.int64)
     back[order] = np.arange(len(order))
     return pa.concat_arrays(pieces).take(pa.array(back))
+
+
+def _text_bytes(column: pa.Array, rows: npt.NDArray[np.int64]) -> int:
+    """What these rows' texts take together; 0 where values have a fixed size."""
+    if not pa.types.is_string(column.type) and not pa.types.is_binary(column.type):
+        return 0
+    offsets = np.frombuffer(column.buffers()[1], np.int32)[column.offset : column.offset + len(column) + 1]
+    # Most columns are small however often each row is taken.
+    if len(rows) * int(offsets[-1] - offsets[0]) <= MAX_GATHERED_BYTES:
+        return 0
+    return int((offsets[rows + 1] - offsets[rows]).sum(dtype=np.int64))
 
 
 @njit(cache=True)

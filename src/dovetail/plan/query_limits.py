@@ -56,3 +56,9 @@ class BatchLimits:
 
     def of(self, query: str) -> QueryLimits:
         return self.own_by_query.get(query, self.usual)
+
+    @property
+    def longest_ms(self) -> float | None:
+        """What any query may take at most; None if one may take as long as it likes."""
+        times = [limits.ms for limits in (self.usual, *self.own_by_query.values())]
+        return None if None in times else max(ms for ms in times if ms is not None)

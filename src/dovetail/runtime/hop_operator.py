@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from dovetail.kernels.evaluate.work_limit import work_limit
 from dovetail.kernels.gather_rows import rows_of_refs
 from dovetail.kernels.match.leg_bits import bits_of_rows
 from dovetail.kernels.ready_kernels import ready_kernels
@@ -42,6 +43,11 @@ I64 = npt.NDArray[np.int64]
 
 def run_hop(task: BatchTask, partition: int, hop: int, messages: Iterable[Message]) -> Iterator[Message]:
     """Reports and bucket records pass through, so that the last hop hands the driver everything."""
+    with work_limit(task.limits.longest_ms):
+        yield from _run_hop(task, partition, hop, messages)
+
+
+def _run_hop(task: BatchTask, partition: int, hop: int, messages: Iterable[Message]) -> Iterator[Message]:
     ready_kernels()
     began = time.perf_counter()
     current: list[BucketMeta] = []

@@ -12,14 +12,14 @@ import pyarrow as pa
 
 from dovetail.core.errors import ColumnTooLarge
 from dovetail.kernels.evaluate.evaluate import evaluate
-from dovetail.kernels.evaluate.sizes import MAX_WIDE_BYTES, WORK_BYTES
+from dovetail.kernels.evaluate.sizes import WORK_BYTES
 from dovetail.plan.fill import filled_by
 from dovetail.plan.probe_tree import Emit
 from dovetail.plan.query_limits import Found
 from dovetail.query.output_names import unique_names
 from dovetail.runtime.answer_files import AnswerFiles
 from dovetail.runtime.batch_task import BatchTask
-from dovetail.runtime.probe.frame import Frame, FrameValues
+from dovetail.runtime.probe.frame import Frame, FrameValues, slice_of, smaller_frames
 from dovetail.runtime.probe.snapshot import StoreSnapshot
 from dovetail.runtime.report import TaskReport
 from dovetail.runtime.source.store_writer import StoreWriter
@@ -29,6 +29,8 @@ from dovetail.store.bucket_file import BucketMeta, times_of
 MAX_WAITING_ROWS = 1_000_000
 ROWS_A_PIECE = 1 << 18
 BYTES_AT_ONCE = 64 << 20
+BYTES_OF_A_PIECE = 4 * WORK_BYTES
+"""Of all columns: so much is made before anybody looks at the time again."""
 
 
 class ResultSink:
@@ -82,22 +84,18 @@ class ResultSink:
         with self._report.charging({query}):
             frame = waiting.frame
             for lower in range(0, len(frame), ROWS_A_PIECE):
-                if query in self._report.void_queries:
-                    return
-                with self._report.working_for((query,), self._task.limits):
-                    self._gather(waiting.emit, _slice(frame, lower, ROWS_A_PIECE))
+                self._gather(waiting.emit, slice_of(frame, lower, ROWS_A_PIECE))
 
     def _gather(self, emit: Emit, frame: Frame) -> None:
         """The values of these rows; of fewer at a time if they would be too large together."""
+        if emit.query in self._report.void_queries:
+            return
         try:
-            arrays = self._values(emit, frame)
+            with self._report.working_for((emit.query,), self._task.limits):
+                arrays = self._values(emit, frame)
         except ColumnTooLarge as error:
-            if len(frame) == 1:
-                raise
-            size = -(-len(frame) // max(2 * error.needed_bytes // WORK_BYTES, 2))
-            for lower in range(0, len(frame), size):
-                if emit.query not in self._report.void_queries:
-                    self._gather(emit, _slice(frame, lower, size))
+            for part in smaller_frames(frame, error):
+                self._gather(emit, part)
             return
         names = unique_names([column.name for column in emit.output])
         piece = pa.RecordBatch.from_arrays(arrays, names)
@@ -111,9 +109,17 @@ class ResultSink:
         """The output columns; raises before all of them together take too much."""
         values, arrays, taken = FrameValues(frame, self._snapshots), [], 0
         for column in emit.output:
-            arrays.append(evaluate(column.expression, values.column, len(values), timezone=self._task.timezone))
+            arrays.append(
+                evaluate(
+                    column.expression,
+                    values.column,
+                    len(values),
+                    timezone=self._task.timezone,
+                    most_bytes=WORK_BYTES,
+                )
+            )
             taken += arrays[-1].nbytes
-            if taken > MAX_WIDE_BYTES:
+            if taken > BYTES_OF_A_PIECE:
                 raise ColumnTooLarge(
                     f"{len(frame):,} rows of the answer have more than {taken:,} bytes",
                     hint="select fewer or shorter columns",
@@ -140,9 +146,3 @@ class ResultSink:
         if pieces and query not in self._report.void_queries:
             with self._report.charging({query}):
                 self._answers.write(query, pieces)
-
-
-def _slice(frame: Frame, lower: int, size: int) -> Frame:
-    if lower == 0 and len(frame) <= size:
-        return frame
-    return Frame(frame.stores, tuple(refs[lower : lower + size] for refs in frame.refs))

@@ -23,7 +23,7 @@ from dovetail.kernels.arrow_types import arrow_type
 from dovetail.kernels.evaluate.kernels import kernel_of
 from dovetail.kernels.evaluate.masks import mask_of
 from dovetail.kernels.evaluate.rows import Kernel, Mask, Rows, as_array
-from dovetail.kernels.evaluate.sizes import in_smaller_pieces, joined_arrays
+from dovetail.kernels.evaluate.sizes import MAX_WIDE_BYTES, in_smaller_pieces, joined_arrays
 from dovetail.query.expression import Column, Expression
 from dovetail.query.sql_text import column_name, sql_text
 
@@ -34,19 +34,32 @@ _mask = lru_cache(maxsize=MAX_COMPILED)(mask_of)
 
 
 def evaluate(
-    expression: Expression, column_of: Callable[[Column], pa.Array], length: int, *, timezone: str = "UTC"
+    expression: Expression,
+    column_of: Callable[[Column], pa.Array],
+    length: int,
+    *,
+    timezone: str = "UTC",
+    most_bytes: int = MAX_WIDE_BYTES,
 ) -> pa.Array:
-    """The value of `expression` for each of `length` rows; `timezone` is the Spark session's."""
+    """The value of `expression` for each of `length` rows; `timezone` is the Spark session's.
+
+    Texts with more than `most_bytes` together are a `ColumnTooLarge`.
+    """
     with _named_errors(expression):
         kernel: Kernel = _kernel(expression)
         wanted = arrow_type(expression.type, timezone)
-        is_wide = expression.type.name in ("string", "binary")
+        widest = most_bytes if is_wide(expression) else None
 
         def values(rows: Rows) -> pa.Array:
             value = as_array(kernel(rows), rows.length)
             return value if value.type == wanted else value.cast(wanted)
 
-        return in_smaller_pieces(values, Rows(column_of, length, timezone), joined_arrays, is_wide=is_wide)
+        return in_smaller_pieces(values, Rows(column_of, length, timezone), joined_arrays, most_bytes=widest)
+
+
+def is_wide(expression: Expression) -> bool:
+    """Whether its values may have any number of bytes."""
+    return expression.type.name in ("string", "binary")
 
 
 def evaluate_mask(
@@ -54,7 +67,7 @@ def evaluate_mask(
 ) -> Mask:
     """Where a condition is true; NULL counts as false."""
     with _named_errors(expression):
-        return in_smaller_pieces(_mask(expression), Rows(column_of, length, timezone), np.concatenate, is_wide=False)
+        return in_smaller_pieces(_mask(expression), Rows(column_of, length, timezone), np.concatenate, most_bytes=None)
 
 
 class _named_errors:  # noqa: N801 - a context manager, cheaper than contextlib's on a hot path

@@ -1,7 +1,8 @@
 """How large values may become: what a function would give is estimated before memory is taken for it.
 
 one value       at most `MAX_VALUE_BYTES`: more is an error of whoever asks
-one column      at most `WORK_BYTES` while it is worked on: more rows than that are taken in pieces
+one column      at most `WORK_BYTES` while it is worked on: more rows than that are taken in pieces, of which no more
+                are begun than there is time for (`work_limit`)
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ import pyarrow.compute as pc
 
 from dovetail.core.errors import ColumnTooLarge, EvaluationError
 from dovetail.kernels.evaluate.rows import Mask, Rows, Value, valid_mask
+from dovetail.kernels.evaluate.work_limit import WorkClock
 
 I64 = npt.NDArray[np.int64]
 T = TypeVar("T")
 
 MAX_VALUE_BYTES = 16 << 20
-WORK_BYTES = 256 << 20
+WORK_BYTES = 64 << 20
 MAX_WIDE_BYTES = 1 << 30
 """Of a column that is put together from pieces: offsets of a string array have 31 bits."""
 
@@ -75,20 +77,28 @@ def _numbers(value: Value, rows: Rows) -> I64:
 
 
 def in_smaller_pieces(
-    function: Callable[[Rows], T], rows: Rows, join: Callable[[Sequence[T]], T], *, is_wide: bool
+    function: Callable[[Rows], T], rows: Rows, join: Callable[[Sequence[T]], T], *, most_bytes: int | None
 ) -> T:
     """The function over all rows; if some column on the way would be too large, over a few at a time.
 
-    Where what comes out is as wide itself (`is_wide`), too many rows are the caller's matter.
+    Where what comes out is as wide itself, rows with more than `most_bytes` are the caller's matter.
     """
-    try:
-        return function(rows)
-    except ColumnTooLarge as error:
-        if rows.length == 1 or (is_wide and error.needed_bytes > MAX_WIDE_BYTES):
-            raise
-        pieces = min(max(2 * error.needed_bytes // WORK_BYTES, 2), rows.length)
-    parts = rows.pieces(-(-rows.length // pieces))
-    return join([in_smaller_pieces(function, part, join, is_wide=is_wide) for part in parts])
+    clock = WorkClock()
+
+    def over(some: Rows) -> T:
+        try:
+            return function(some)
+        except ColumnTooLarge as error:
+            if some.length == 1 or (most_bytes is not None and error.needed_bytes > most_bytes):
+                raise
+            pieces = min(max(2 * error.needed_bytes // WORK_BYTES, 2), some.length)
+        found = []
+        for part in some.pieces(-(-some.length // pieces)):
+            clock.check()
+            found.append(over(part))
+        return join(found)
+
+    return over(rows)
 
 
 def joined_arrays(arrays: Sequence[pa.Array]) -> pa.Array:

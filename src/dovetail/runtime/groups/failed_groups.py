@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 from dovetail.plan.group_plan import COUNTED_BY_DETAIL, GroupPlan, GroupUser
 from dovetail.query.aggregation import AggregateFunction
 from dovetail.query.expression import Column
@@ -14,6 +16,18 @@ def users_of_part(group: GroupPlan, part: str) -> set[str]:
             return {user.query for user in group.users if column.arguments in _arguments(user, None)}
     table = next(table for table in group.details if table.id == part)
     return {user.query for user in group.users if table.arguments in _arguments(user, COUNTED_BY_DETAIL[table.detail])}
+
+
+def users_of_argument(group: GroupPlan, name: str) -> set[str]:
+    """The users some aggregate of which speaks of this column."""
+    return {user.query for user in group.users if any(name in names for names in _arguments(user, None))}
+
+
+def unwanted_parts(group: GroupPlan, void_queries: Set[str]) -> set[str]:
+    """The partial columns and tables that only queries ask for whose answers are void."""
+    parts = [*(column.name for column in group.columns), *(table.id for table in group.details)]
+    users_by_part = {part: users_of_part(group, part) for part in parts}
+    return {part for part, users in users_by_part.items() if users and users <= void_queries}
 
 
 def _arguments(user: GroupUser, function: AggregateFunction | None) -> set[tuple[str, ...]]:

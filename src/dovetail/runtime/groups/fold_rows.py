@@ -6,7 +6,7 @@ as the exact sum of a partner's values, comes as a partial column in place of va
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -66,8 +66,11 @@ class FoldedRows:
     seconds: Mapping[str, float]
 
 
-def fold_rows(group: GroupPlan, rows: JoinedRows) -> FoldedRows:
-    """Raises `EvaluationError` if a key fails: then nobody can have groups. Else only who asks for it is concerned."""
+def fold_rows(group: GroupPlan, rows: JoinedRows, unwanted: Collection[str] = ()) -> FoldedRows:
+    """Raises `EvaluationError` if a key fails: then nobody can have groups. Else only who asks for it is concerned.
+
+    Columns and tables that are `unwanted` are left out.
+    """
     keys = [plain_key(rows.values_of(name)) for name, _ in group.keys]
     panes, kept = _panes_of(group.pane, rows)
     if kept is not None:
@@ -80,6 +83,8 @@ def fold_rows(group: GroupPlan, rows: JoinedRows) -> FoldedRows:
     seconds: dict[str, float] = {}
     watch = Stopwatch()
     for column in group.columns:
+        if column.name in unwanted:
+            continue
         try:
             columns[column.name] = _column(column, rows, groups.numbers, groups.count)
         except Exception as error:  # noqa: BLE001 - who asks for the column is charged
@@ -88,6 +93,8 @@ def fold_rows(group: GroupPlan, rows: JoinedRows) -> FoldedRows:
     first_panes = None if panes is None else panes[groups.first_rows]
     found = {group.id: PartialGroups(tuple(key.take(firsts) for key in keys), first_panes, columns, groups.count)}
     for table in group.details:
+        if table.id in unwanted:
+            continue
         try:
             found[table.id] = _detail(table, keys, panes, rows)
         except Exception as error:  # noqa: BLE001 - who asks for the table is charged

@@ -6,18 +6,20 @@ whenever they have doubled.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 
-from dovetail.kernels.evaluate.evaluate import evaluate
+from dovetail.core.errors import ColumnTooLarge
+from dovetail.kernels.evaluate.evaluate import evaluate, is_wide
+from dovetail.kernels.evaluate.sizes import WORK_BYTES
 from dovetail.kernels.match.hash_keys import group_of_codes
 from dovetail.plan.group_plan import GroupPlan, GroupTable
 from dovetail.plan.probe_tree import Emit
 from dovetail.runtime.batch_task import BatchTask
-from dovetail.runtime.groups.failed_groups import users_of_part
+from dovetail.runtime.groups.failed_groups import unwanted_parts, users_of_argument, users_of_part
 from dovetail.runtime.groups.fold_rows import JoinedRows, fold_rows
 from dovetail.runtime.groups.partial_groups import (
     PartialGroups,
@@ -28,7 +30,7 @@ from dovetail.runtime.groups.partial_groups import (
     rows_of_columns,
 )
 from dovetail.runtime.message import Kind, Message
-from dovetail.runtime.probe.frame import Frame, FrameValues
+from dovetail.runtime.probe.frame import Frame, FrameValues, smaller_frames
 from dovetail.runtime.probe.snapshot import StoreSnapshot
 from dovetail.runtime.report import GroupCount, TaskReport
 from dovetail.runtime.stopwatch import Stopwatch
@@ -79,10 +81,12 @@ class GroupFolder:
 
     def add_rows(self, group: GroupPlan, rows: JoinedRows) -> float:
         """Joined rows as values, weighted or partly folded; the seconds that are charged to single users."""
-        if group.id in self._report.void_queries or rows.rows == 0:
+        if not self._is_wanted(group) or rows.rows == 0:
             return 0.0
+        void = self._report.void_queries
+        unwanted = unwanted_parts(group, void) if not void.isdisjoint(user.query for user in group.users) else set()
         try:
-            folded = fold_rows(group, rows)
+            folded = fold_rows(group, rows, unwanted)
         except Exception as error:  # noqa: BLE001 - whatever the keys raise on these rows
             self._report.fail({group.id}, error)
             return 0.0
@@ -96,15 +100,20 @@ class GroupFolder:
         self._report.groups.append(GroupCount(group.id, folded_rows=rows.rows))
         return self._charge_users(group, folded.seconds)
 
+    def _is_wanted(self, group: GroupPlan) -> bool:
+        void = self._report.void_queries
+        return group.id not in void and any(user.query not in void for user in group.users)
+
     def _charge_users(self, group: GroupPlan, seconds: Mapping[str, float]) -> float:
         """Who asks for a long text's maximum pays for it, not all whose groups have the same keys."""
-        charged_s = 0.0
-        for part, taken_s in seconds.items():
-            users = users_of_part(group, part) if taken_s > SHORT_S else set()
-            if users:
-                self._report.spend(users, taken_s, self._task.limits)
-                charged_s += taken_s
-        return charged_s
+        return sum(self._charge(users_of_part(group, part), taken_s) for part, taken_s in seconds.items())
+
+    def _charge(self, users: set[str], taken_s: float) -> float:
+        """What they pay: nothing if it was short, and so is left to all together."""
+        if taken_s <= SHORT_S or not users:
+            return 0.0
+        self._report.spend(users, taken_s, self._task.limits)
+        return taken_s
 
     def close(self) -> Iterator[Message]:
         """Everything that goes to the groups' partitions."""
@@ -112,8 +121,9 @@ class GroupFolder:
             self._fold(waiting)
         for group in self._task.plan.groups:
             sent: list[Message] = []
-            if group.id not in self._report.void_queries:
-                with self._report.charging({group.id}):
+            if self._is_wanted(group):
+                users = {user.query for user in group.users}
+                with self._report.charging({group.id}), self._report.working_for(users, self._task.limits):
                     sent = list(self._of_group(group))
             yield from sent
 
@@ -123,24 +133,44 @@ class GroupFolder:
                 yield from self._sent(table, self._pieces.pop(table.id).fold(table))
 
     def _fold(self, waiting: WaitingRows) -> None:
-        query = waiting.emit.query
-        watch, of_users_s = Stopwatch(), 0.0
-        with self._report.charging({query}):
-            of_users_s = self._fold_waiting(waiting)
-        self._report.spend((query,), max(0.0, watch.lap() - of_users_s), self._task.limits)
+        with self._report.charging({waiting.emit.query}):
+            self._fold_frame(waiting.emit, waiting.frame)
 
-    def _fold_waiting(self, waiting: WaitingRows) -> float:
-        """The seconds that are charged to single users."""
-        values = FrameValues(waiting.frame, self._snapshots)
-        expressions = {column.name: column.expression for column in waiting.emit.output}
+    def _fold_frame(self, emit: Emit, frame: Frame) -> None:
+        """So few rows at a time that a query which takes too long is stopped between them."""
+        if not self._is_wanted(self._group_by_id[emit.query]):
+            return
+        watch, of_users_s = Stopwatch(), 0.0
+        try:
+            of_users_s = self._fold_values(emit, FrameValues(frame, self._snapshots))
+        except ColumnTooLarge as error:
+            for part in smaller_frames(frame, error):
+                self._fold_frame(emit, part)
+        else:
+            self._report.spend((emit.query,), max(0.0, watch.lap() - of_users_s), self._task.limits)
+
+    def _fold_values(self, emit: Emit, values: FrameValues) -> float:
+        """The seconds that are charged to single users; raises if texts are too large together."""
+        expressions = {column.name: column.expression for column in emit.output}
         known: dict[str, pa.Array] = {}
 
         def values_of(name: str) -> pa.Array:
             if name not in known:
-                known[name] = evaluate(expressions[name], values.column, len(values), timezone=self._task.timezone)
+                known[name] = evaluate(
+                    expressions[name],
+                    values.column,
+                    len(values),
+                    timezone=self._task.timezone,
+                    most_bytes=WORK_BYTES,
+                )
             return known[name]
 
-        return self.add_rows(self._group_by_id[waiting.emit.query], JoinedRows(len(values), values_of))
+        group, watch, charged_s = self._group_by_id[emit.query], Stopwatch(), 0.0
+        for name, expression in expressions.items():
+            if is_wide(expression):
+                _try_size(values_of, name)
+                charged_s += self._charge(users_of_argument(group, name), watch.lap())
+        return charged_s + self.add_rows(group, JoinedRows(len(values), values_of))
 
     def _sent(self, table: GroupTable, rows: PartialGroups) -> Iterator[Message]:
         placement = self._task.plan.placement
@@ -150,6 +180,16 @@ class GroupFolder:
             idx = np.flatnonzero(owners == partition)
             if len(idx):
                 yield Message(partition, Kind.GROUPS, _to_bytes(table, rows.take(idx)))
+
+
+def _try_size(values_of: Callable[[str], pa.Array], name: str) -> None:
+    """Whatever else goes wrong comes again where it is charged to those who ask for the column."""
+    try:
+        values_of(name)
+    except ColumnTooLarge:
+        raise
+    except Exception:  # noqa: BLE001, S110 - see above
+        pass
 
 
 def receive_groups(plans: tuple[GroupPlan, ...], payloads: list[bytes]) -> dict[str, list[PartialGroups]]:

@@ -51,7 +51,8 @@ class GroupStage:
         received = receive_groups(self._task.plan.groups, payloads)
         watermarks = watermarks_after(self._task, times)
         for group in self._task.plan.groups:
-            with self._report.charging({user.query for user in group.users}):
+            users = {user.query for user in group.users}
+            with self._report.charging(users), self._report.working_for(users, self._task.limits):
                 self._run_group(group, received, watermarks)
 
     def _run_group(

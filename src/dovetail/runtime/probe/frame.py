@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from dovetail.core.errors import ColumnTooLarge
+from dovetail.kernels.evaluate.sizes import WORK_BYTES
 from dovetail.query.expression import Column
 from dovetail.runtime.probe.snapshot import StoreSnapshot
 
@@ -38,6 +40,20 @@ def concat_frames(frames: Sequence[Frame]) -> Frame:
         return frames[0]
     members = range(len(frames[0].stores))
     return Frame(frames[0].stores, tuple(np.concatenate([frame.refs[k] for frame in frames]) for k in members))
+
+
+def slice_of(frame: Frame, lower: int, rows: int) -> Frame:
+    if lower == 0 and len(frame) <= rows:
+        return frame
+    return Frame(frame.stores, tuple(refs[lower : lower + rows] for refs in frame.refs))
+
+
+def smaller_frames(frame: Frame, error: ColumnTooLarge) -> Iterator[Frame]:
+    """The frame in parts whose values should be small enough; one row that is too large stays an error."""
+    if len(frame) == 1:
+        raise error
+    rows = -(-len(frame) // max(2 * error.needed_bytes // WORK_BYTES, 2))
+    return (slice_of(frame, lower, rows) for lower in range(0, len(frame), rows))
 
 
 class FrameValues:

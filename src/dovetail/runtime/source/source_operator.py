@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from dovetail.kernels.evaluate.work_limit import work_limit
 from dovetail.kernels.expand_windows import expand_windows
 from dovetail.kernels.ready_kernels import ready_kernels
 from dovetail.plan.store_plan import StorePlan
@@ -38,6 +39,11 @@ StreamRows = tuple[str, pa.RecordBatch]
 
 def run_source(task: BatchTask, split: int, rows: Iterable[StreamRows]) -> Iterator[Message]:
     """However many rows come, only about `piece_bytes` wait in memory: then they become buckets of their own."""
+    with work_limit(task.limits.longest_ms):
+        yield from _run_source(task, split, rows)
+
+
+def _run_source(task: BatchTask, split: int, rows: Iterable[StreamRows]) -> Iterator[Message]:
     ready_kernels()
     source = _Source(task, split)
     for name, batches in retried_rows(task, split, source.report):

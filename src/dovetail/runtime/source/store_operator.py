@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from dovetail.kernels.evaluate.work_limit import work_limit
 from dovetail.kernels.select.select_all import select_all
 from dovetail.kernels.word_bits import word_count
 from dovetail.plan.store_plan import IndexPlan, StorePlan
@@ -33,6 +34,11 @@ U64 = npt.NDArray[np.uint64]
 
 def run_store(task: BatchTask, partition: int, messages: Iterable[Message]) -> Iterator[Message]:
     """What is not for this stage passes through."""
+    with work_limit(task.limits.longest_ms):
+        yield from _run_store(task, partition, messages)
+
+
+def _run_store(task: BatchTask, partition: int, messages: Iterable[Message]) -> Iterator[Message]:
     began = time.perf_counter()
     stage = _StoreStage(task, partition)
     for message in messages:

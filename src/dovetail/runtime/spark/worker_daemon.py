@@ -32,7 +32,7 @@ def prefer_installed() -> None:
     if not zipped or spec is None or spec.origin is None:
         return
     # The zip lies in the folder of the PySpark that runs the driver, if that was installed with pip.
-    if Path(spec.origin).parent in Path(zipped[0]).resolve().parents:
+    if Path(spec.origin).resolve().parent in Path(zipped[0]).resolve().parents:
         sys.path[:] = [path for path in others if not re.search(r"py4j-[^/]*-src\.zip$", path)]
 
 
