@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dovetail.kernels.evaluate.evaluate import evaluate, evaluate_mask
+from dovetail.kernels.gather_rows import rows_of_refs
 from dovetail.kernels.match.match_pairs import (
     ALL_PASS,
     NO_LOWER,
@@ -18,6 +19,7 @@ from dovetail.kernels.match.match_pairs import (
     ProbeRows,
     StoredRows,
     match_pairs,
+    one_bucket,
 )
 from dovetail.kernels.match.match_ranges import Ranges, match_ranges
 from dovetail.kernels.match.order_values import End, RowRanges, row_ranges
@@ -99,14 +101,14 @@ class Side:
             probing.codes[places], np.ones((1, len(places)), np.uint64), np.zeros((0, len(places)), np.int64)
         )
         if self.searched is None and self.index.keys:
-            found = match_pairs(rows, _stored(entries), _NO_BOUNDS, max_pairs=MAX_PAIRS)
+            found = match_pairs(rows, one_bucket(_stored(entries)), _NO_BOUNDS, max_pairs=MAX_PAIRS)
         else:
             orders = np.zeros(0, np.int64) if entries.orders is None else entries.orders
             searched = None if self.searched is None else _ranges(self.searched, new_columns, length, places)
             ranges, has_keys = Ranges(searched, orders), bool(self.index.keys)
             found = match_ranges(rows, _stored(entries), _NO_BOUNDS, ranges, has_keys=has_keys, max_pairs=MAX_PAIRS)
         for pairs in found:
-            yield places[pairs.probe_idx], pairs.stored_rows
+            yield places[pairs.probe_idx], rows_of_refs(pairs.stored_refs).astype(np.uint32)
 
 
 _NO_BOUNDS = LegBounds(np.zeros((1, 0), np.int64), np.zeros((1, 0), np.int64))

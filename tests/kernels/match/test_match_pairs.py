@@ -14,11 +14,14 @@ from dovetail.kernels.match.match_pairs import (
     NO_UPPER,
     NONE_PASS,
     NULL_TIME,
+    EntryTables,
     LegBounds,
     Pairs,
     ProbeRows,
+    StoredBuckets,
     StoredRows,
     match_pairs,
+    one_bucket,
 )
 
 I64 = npt.NDArray[np.int64]
@@ -53,11 +56,11 @@ NO_BOUNDS = LegBounds(np.zeros((1, 0), np.int64), np.zeros((1, 0), np.int64))
 
 
 def match(probe: list[int], stored: list[int], max_pairs: int = 1000) -> list[Pairs]:
-    return list(match_pairs(plain_probe(probe), plain_stored(stored), NO_BOUNDS, max_pairs=max_pairs))
+    return list(match_pairs(plain_probe(probe), one_bucket(plain_stored(stored)), NO_BOUNDS, max_pairs=max_pairs))
 
 
 def matched(pieces: list[Pairs]) -> list[tuple[int, int]]:
-    return [(int(i), int(row)) for piece in pieces for i, row in zip(piece.probe_idx, piece.stored_rows, strict=True)]
+    return [(int(i), int(row)) for piece in pieces for i, row in zip(piece.probe_idx, piece.stored_refs, strict=True)]
 
 
 @given(SIZES, st.integers(1, 40))
@@ -71,7 +74,7 @@ def test_a_leg_that_stops_leaves_the_pairs_of_the_others() -> None:
     probe = ProbeRows(np.zeros(4, np.uint64), np.array([[1, 3, 2, 1]], np.uint64), np.zeros((0, 4), np.int64))
     stored = replace(plain_stored([0, 0, 0]), places=np.array([ALL_PASS, ALL_PASS], np.int32))
     bounds = LegBounds(np.zeros((2, 0), np.int64), np.zeros((2, 0), np.int64))
-    pieces = match_pairs(probe, stored, bounds, max_pairs=3)
+    pieces = match_pairs(probe, one_bucket(stored), bounds, max_pairs=3)
     assert matched([next(pieces)]) == [(0, 0), (0, 1), (0, 2)]
     probe.stop([0])
     rest = list(pieces)
@@ -83,10 +86,10 @@ def test_a_leg_that_stops_leaves_the_pairs_of_the_others() -> None:
 
 def test_when_all_legs_stopped_nothing_more_is_matched() -> None:
     probe = plain_probe([5, 5, 5])
-    pieces = match_pairs(probe, plain_stored([5, 5]), NO_BOUNDS, max_pairs=2)
+    pieces = match_pairs(probe, one_bucket(plain_stored([5, 5])), NO_BOUNDS, max_pairs=2)
     next(pieces)
     probe.stop([0])
-    assert list(pieces) == []
+    assert matched(list(pieces)) == []
 
 
 @dataclass(frozen=True)
@@ -156,8 +159,8 @@ def cases(draw: st.DrawFn) -> Case:
 def test_pairs_and_their_legs_are_those_of_a_plain_model(case: Case, max_pairs: int) -> None:
     found = {
         (int(i), int(row)): {leg for leg in range(len(case.stored.places)) if int(bits[leg // 64]) >> (leg % 64) & 1}
-        for piece in match_pairs(case.probe, case.stored, case.bounds, max_pairs=max_pairs)
-        for i, row, bits in zip(piece.probe_idx, piece.stored_rows, piece.bits.T, strict=True)
+        for piece in match_pairs(case.probe, one_bucket(case.stored), case.bounds, max_pairs=max_pairs)
+        for i, row, bits in zip(piece.probe_idx, piece.stored_refs, piece.bits.T, strict=True)
     }
     expected = {
         (i, int(case.stored.rows[entry])): legs
@@ -180,7 +183,7 @@ def test_near_pairs_are_counted_whatever_their_selections(case: Case, max_pairs:
                     return False
         return True
 
-    pieces = list(match_pairs(case.probe, case.stored, case.bounds, max_pairs=max_pairs))
+    pieces = list(match_pairs(case.probe, one_bucket(case.stored), case.bounds, max_pairs=max_pairs))
     assert sum(piece.near_count for piece in pieces) == sum(
         code == stored_code and is_near(i, int(case.stored.rows[entry]))
         for i, code in enumerate(case.probe.codes)
@@ -191,7 +194,7 @@ def test_near_pairs_are_counted_whatever_their_selections(case: Case, max_pairs:
 
 @pytest.mark.parametrize(("probe", "stored"), [([], [1, 2]), ([1, 2], []), ([], []), ([1, 3], [2, 4])])
 def test_nothing_comes_out_where_nothing_meets(probe: list[int], stored: list[int]) -> None:
-    assert match(probe, stored) == []
+    assert matched(match(probe, stored)) == []
 
 
 def test_codes_use_all_64_bits() -> None:
@@ -199,19 +202,57 @@ def test_codes_use_all_64_bits() -> None:
     assert matched(match([0, top - 1, top], [0, top])) == [(0, 0), (2, 1)]
 
 
-def test_pieces_end_between_probe_rows_and_hold_at_most_max_pairs() -> None:
+def test_pieces_hold_at_most_max_pairs() -> None:
     pieces = match([1, 1, 1, 2, 2], [1, 1, 2, 2, 2], max_pairs=5)
-    assert [len(piece.probe_idx) for piece in pieces] == [4, 5, 3]
-    assert [sorted(set(piece.probe_idx.tolist())) for piece in pieces] == [[0, 1], [2, 3], [4]]
+    assert [len(piece.probe_idx) for piece in pieces] == [5, 5, 2]
+    assert [len(piece.probe_idx) for piece in match([1, 2], [1] * 10 + [2], max_pairs=3)] == [3, 3, 3, 2]
 
 
-def test_one_probe_row_with_more_pairs_than_allowed_stays_whole() -> None:
-    pieces = match([1, 2], [1] * 10 + [2], max_pairs=3)
-    assert [len(piece.probe_idx) for piece in pieces] == [10, 1]
+@given(st.lists(st.tuples(cases(), st.booleans()), min_size=1, max_size=5), st.integers(1, 40), st.integers(1, 3))
+def test_many_buckets_are_matched_as_one_after_the_other(
+    drawn: list[tuple[Case, bool]], max_pairs: int, step: int
+) -> None:
+    """The rows, legs and bounds of the first case, and the buckets of all; some of which are not to be seen."""
+    probe, bounds = drawn[0][0].probe, drawn[0][0].bounds
+    legs = len(drawn[0][0].stored.places)
+    tables = EntryTables(len(drawn))
+    places = np.full((legs, len(drawn)), ALL_PASS, np.int32)
+    addresses = np.zeros((len(drawn), WORDS), np.uint64)
+    alone = []
+    for ordinal, (case, is_visible) in enumerate(drawn):
+        # Dealt out: every step-th entry.
+        own = np.resize(case.stored.places, legs)
+        stored = replace(case.stored, codes=case.stored.codes[::step], rows=case.stored.rows[::step], places=own)
+        tables.put(ordinal, stored.codes, stored.rows, stored.times, stored.time_range)
+        places[:, ordinal], addresses[ordinal] = own, stored.word_addresses
+        if is_visible:
+            pieces = match_pairs(probe, one_bucket(stored), bounds, max_pairs=1000)
+            alone += [
+                (int(i), int(ref) | ordinal << 32, tuple(bits.tolist()))
+                for piece in pieces
+                for i, ref, bits in zip(piece.probe_idx, piece.stored_refs, piece.bits.T, strict=True)
+            ]
+    visible = np.array([ordinal for ordinal, (_, is_visible) in enumerate(drawn) if is_visible], np.int64)
+    together = [
+        (int(i), int(ref), tuple(bits.tolist()))
+        for piece in match_pairs(probe, StoredBuckets(visible, tables, places, addresses), bounds, max_pairs=max_pairs)
+        for i, ref, bits in zip(piece.probe_idx, piece.stored_refs, piece.bits.T, strict=True)
+    ]
+    assert together == alone
+
+
+def test_who_finds_nothing_for_long_is_asked_now_and_then() -> None:
+    """Else nobody would look at the time."""
+    count = (1 << 22) + 10
+    probe = ProbeRows(
+        np.arange(1, 2 * count, 2, dtype=np.uint64), np.ones((1, count), np.uint64), np.zeros((0, count), np.int64)
+    )
+    pieces = list(match_pairs(probe, one_bucket(plain_stored([2, 4, 6])), NO_BOUNDS, max_pairs=10))
+    assert [len(piece.probe_idx) for piece in pieces] == [0, 0]
 
 
 def test_the_probe_rows_bits_are_not_changed() -> None:
     probe, stored = plain_probe([1]), plain_stored([1])
     stored.places[0] = NONE_PASS
-    assert matched(list(match_pairs(probe, stored, NO_BOUNDS, max_pairs=10))) == []
+    assert matched(list(match_pairs(probe, one_bucket(stored), NO_BOUNDS, max_pairs=10))) == []
     assert probe.bits.tolist() == [[1]]

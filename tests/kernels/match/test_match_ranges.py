@@ -94,7 +94,7 @@ def found(case: Case) -> list[tuple[int, int, int]]:
     return sorted(
         (int(i), int(row), int(bits))
         for piece in pieces
-        for i, row, bits in zip(piece.probe_idx, piece.stored_rows, piece.bits[0], strict=True)
+        for i, row, bits in zip(piece.probe_idx, piece.stored_refs, piece.bits[0], strict=True)
     )
 
 
@@ -142,7 +142,7 @@ def everything(probe_count: int, stored_count: int, max_pairs: int) -> tuple[Pro
 def test_the_run_of_one_row_is_split_over_pieces(max_pairs: int) -> None:
     pieces = list(everything(3, 10, max_pairs)[1])
     assert all(len(piece.probe_idx) <= max_pairs for piece in pieces)
-    pairs = [(int(i), int(row)) for piece in pieces for i, row in zip(piece.probe_idx, piece.stored_rows, strict=True)]
+    pairs = [(int(i), int(row)) for piece in pieces for i, row in zip(piece.probe_idx, piece.stored_refs, strict=True)]
     assert pairs == [(i, row) for i in range(3) for row in range(10)]
 
 

@@ -13,15 +13,16 @@ row passed on arrival and whose time bounds hold; pairs without bits do not come
 ordered by probe row, then stored position, in pieces of about `max_pairs`, so that skew cannot exhaust memory. Codes
 only: the caller confirms real keys if codes are hashes.
 
-Whether a row matches is as unpredictable as a coin, and a mispredicted branch costs more than all else here. So
-each step is a small loop of its own that writes every candidate and advances by 0 or 1 instead of branching.
-Positions are unsigned: for signed ones the compiler would add code for negative ones to every access.
+All buckets of an index are matched in one pass of compiled code: with hundreds of queries there are thousands of steps
+and dozens of buckets, each pair of which would cost more to begin than its rows take. Buckets lie in maps of their own,
+so their arrays are given by address.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from functools import cached_property
 from typing import Any
 
@@ -29,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from dovetail.kernels.pointers import load64, trailing_zeros
+from dovetail.kernels.pointers import load32, load64, trailing_zeros
 from dovetail.kernels.word_bits import WORD_BITS, bit_at
 
 NULL_TIME = np.iinfo(np.int64).min
@@ -40,9 +41,22 @@ NONE_PASS = -2
 NO_LOWER = NULL_TIME + 1
 NO_UPPER = np.iinfo(np.int64).max
 _MERGE_UP_TO = 8
+_NOT_BEGUN = -1
+_FEWEST_PAIRS = 1 << 10
+_LOOKS_AT_ONCE = 1 << 22
+"""So many entries are looked at before somebody looks at the clock."""
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
+
+
+class _Place(IntEnum):
+    """Where matching goes on: a bucket, a probe row, the first entry not below its code, the next entry of its run."""
+
+    BUCKET = 0
+    ROW = 1
+    FIRST = 2
+    ENTRY = 3
 
 
 @dataclass
@@ -75,7 +89,8 @@ class ProbeRows:
 class StoredRows:
     """Entries of one bucket's index, sorted by code; `times` and the words of selection bits are by row.
 
-    `places[leg]` is where the leg's selection bit lies in those words, or `ALL_PASS` or `NONE_PASS`.
+    `places[leg]` is where the leg's selection bit lies in those words, or `ALL_PASS` or `NONE_PASS`. `ordinal` is the
+    bucket's, which references to its rows begin with.
     """
 
     codes: U64
@@ -84,6 +99,56 @@ class StoredRows:
     time_range: tuple[int, int]
     places: npt.NDArray[np.int32]
     word_addresses: U64
+    ordinal: int = 0
+
+
+class EntryTables:
+    """Of each bucket, by its ordinal: where the entries' codes and rows and the rows' times begin, and what they span.
+
+    A bucket is there once it was put there. The arrays that the addresses point into are kept as long.
+    """
+
+    def __init__(self, buckets: int) -> None:
+        self.code_addresses: U64 = np.zeros(buckets, np.uint64)
+        self.row_addresses: U64 = np.zeros(buckets, np.uint64)
+        self.counts: I64 = np.zeros(buckets, np.int64)
+        self.time_addresses: U64 = np.zeros(buckets, np.uint64)
+        self.time_ranges: I64 = np.zeros((buckets, 2), np.int64)
+        self._held: dict[int, tuple[object, ...]] = {}
+
+    def __contains__(self, ordinal: int) -> bool:
+        return ordinal in self._held
+
+    def put(
+        self, ordinal: int, codes: U64, rows: npt.NDArray[np.uint32], times: I64, time_range: tuple[int, int]
+    ) -> None:
+        """Entries that are dealt out lie apart: they are put together first."""
+        codes, rows = np.ascontiguousarray(codes), np.ascontiguousarray(rows)
+        self.code_addresses[ordinal] = codes.ctypes.data
+        self.row_addresses[ordinal] = rows.ctypes.data
+        self.counts[ordinal] = len(codes)
+        self.time_addresses[ordinal] = times.ctypes.data
+        self.time_ranges[ordinal] = time_range
+        self._held[ordinal] = codes, rows, times
+
+
+@dataclass(frozen=True)
+class StoredBuckets:
+    """The buckets of these `ordinals` with a table for all: `places[leg, ordinal]`, `word_addresses[ordinal, word]`."""
+
+    ordinals: I64
+    tables: EntryTables
+    places: npt.NDArray[np.int32]
+    word_addresses: U64
+
+
+def one_bucket(stored: StoredRows) -> StoredBuckets:
+    """A bucket alone, as ordinal 0."""
+    tables = EntryTables(1)
+    tables.put(0, stored.codes, stored.rows, np.ascontiguousarray(stored.times), stored.time_range)
+    return StoredBuckets(
+        np.zeros(1, np.int64), tables, stored.places.reshape(-1, 1), stored.word_addresses.reshape(1, -1)
+    )
 
 
 @dataclass(frozen=True)
@@ -116,49 +181,55 @@ class LegBounds:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Equally long: `probe_idx[i]` meets row `stored_rows[i]`, and the legs in `bits[:, i]` want it.
+    """Equally long: `probe_idx[i]` meets row `stored_refs[i]`, and the legs in `bits[:, i]` want it.
 
     They are left of `near_count` pairs whose codes are equal and whose times are near enough for some leg.
     """
 
     probe_idx: I64
-    stored_rows: npt.NDArray[np.uint32]
+    stored_refs: U64
     bits: U64
     near_count: int
 
 
-def match_pairs(probe: ProbeRows, stored: StoredRows, bounds: LegBounds, *, max_pairs: int) -> Iterator[Pairs]:
+def match_pairs(probe: ProbeRows, stored: StoredBuckets, bounds: LegBounds, *, max_pairs: int) -> Iterator[Pairs]:
     """See the module's head."""
-    if len(probe.codes) == 0 or len(stored.codes) == 0:
+    if len(probe.codes) == 0 or len(stored.ordinals) == 0:
         return
-    lower, upper = bounds.loosest
-    can_meet = _rows_that_can_meet(probe, bounds, stored.time_range)
-    probe_idx = np.arange(len(probe.codes)) if can_meet is None else np.flatnonzero(can_meet)
-    codes = probe.codes if can_meet is None else probe.codes[probe_idx]
-    probe_idx, first, ends = _runs(codes, probe_idx, stored.codes, _positions(codes, stored.codes))
-    begin = 0
-    stops = probe.stops
-    while begin < len(probe_idx):
-        if probe.stops != stops:
-            stops = probe.stops
-            lengths = np.diff(ends, prepend=0)
-            probe_idx, first, ends = _still_wanted(probe, probe_idx[begin:], first[begin:], lengths[begin:])
-            begin = 0
-            continue
-        done = int(ends[begin - 1]) if begin else 0
-        end = max(begin + 1, int(np.searchsorted(ends, done + max_pairs, side="right")))
-        pair_idx, rows = _expand(probe_idx[begin:end], first[begin:end], ends[begin:end] - done, stored.rows)
-        for member in range(bounds.member_count):
-            if lower[member] != NO_LOWER or upper[member] != NO_UPPER:
-                pair_idx, rows = _near(pair_idx, rows, probe.times[member], stored.times, lower[member], upper[member])
-        near_count = len(pair_idx)
-        bits = wanting_legs(pair_idx, rows, probe.bits, stored.places, stored.word_addresses)
-        if bounds.is_per_leg:
-            hold_bounds(bits, pair_idx, rows, probe.times, stored.times, bounds.lower, bounds.upper)
-        pair_idx, rows, bits = with_bits(pair_idx, rows, bits)
+    tables = stored.tables
+    loosest_lower, loosest_upper = bounds.loosest
+    at = np.zeros(len(_Place), np.int64)
+    at[_Place.ENTRY] = _NOT_BEGUN
+    room = min(max_pairs, max(_FEWEST_PAIRS, len(probe.codes)))
+    while at[_Place.BUCKET] < len(stored.ordinals):
+        probe_idx = np.empty(room, np.int64)
+        refs = np.empty(room, np.uint64)
+        bits = np.empty((probe.bits.shape[0], room), np.uint64)
+        count, near_count = _match(
+            probe.codes,
+            probe.bits,
+            probe.times,
+            stored.ordinals,
+            tables.code_addresses,
+            tables.row_addresses,
+            tables.counts,
+            tables.time_addresses,
+            tables.time_ranges,
+            stored.places,
+            stored.word_addresses,
+            bounds.lower,
+            bounds.upper,
+            loosest_lower,
+            loosest_upper,
+            bounds.is_per_leg,
+            at,
+            probe_idx,
+            refs,
+            bits,
+        )
         # Even if it is empty: whoever asks looks at the time now and then.
-        yield Pairs(pair_idx, rows, bits, near_count)
-        begin = end
+        yield Pairs(probe_idx[:count], refs[:count], bits[:, :count], near_count)
+        room = min(max_pairs, 4 * room)
 
 
 def code_runs(codes: U64, probe_idx: I64, stored_codes: U64) -> tuple[I64, I64, I64]:
@@ -175,29 +246,142 @@ def _positions(codes: U64, stored_codes: U64) -> U64:
     return positions(codes, stored_codes)  # type: ignore[no-any-return]
 
 
-def _rows_that_can_meet(
-    probe: ProbeRows, bounds: LegBounds, time_range: tuple[int, int]
-) -> npt.NDArray[np.bool_] | None:
-    """Probe rows that some leg wants and whose times are near enough to the bucket's; None if that is every row."""
-    if not bounds.is_bounded:
-        return probe.wanted_mask
-    lower, upper = bounds.loosest
-    can_meet = np.ones(len(probe.codes), np.bool_) if probe.wanted_mask is None else probe.wanted_mask.copy()
-    for times, low, high in zip(probe.times, lower.tolist(), upper.tolist(), strict=True):
+@njit(cache=True)
+def _match(
+    codes: Any,
+    bits: Any,
+    times: Any,
+    ordinals: Any,
+    code_addresses: Any,
+    row_addresses: Any,
+    counts: Any,
+    time_addresses: Any,
+    time_ranges: Any,
+    places: Any,
+    word_addresses: Any,
+    lower: Any,
+    upper: Any,
+    loosest_lower: Any,
+    loosest_upper: Any,
+    is_per_leg: bool,
+    at: Any,
+    found_idx: Any,
+    found_refs: Any,
+    found_bits: Any,
+) -> tuple[int, int]:
+    """Pairs from where `at` says, until there is no room, or nothing left, or much was looked at.
+
+    What was not wanted is written as well, and the next pair over it: cheaper than a branch that nobody can predict.
+    """
+    count, near_count, looks = np.uint64(0), 0, 0
+    room = np.uint64(len(found_idx))
+    bucket, i, first, entry = at[0], at[1], at[2], at[3]
+    while bucket < len(ordinals):
+        ordinal = ordinals[bucket]
+        code_address, row_address = code_addresses[ordinal], row_addresses[ordinal]
+        time_address, stored_count = time_addresses[ordinal], counts[ordinal]
+        while i < len(codes):
+            code = codes[i]
+            if entry == _NOT_BEGUN:
+                looks += 1
+                if looks > _LOOKS_AT_ONCE:
+                    at[0], at[1], at[2], at[3] = bucket, i, first, entry
+                    return count, near_count
+                if not _can_meet(i, bits, times, time_ranges[ordinal], loosest_lower, loosest_upper):
+                    i += 1
+                    continue
+                first = entry = _first_not_below(code_address, stored_count, first, code)
+            while entry < stored_count and load64(code_address + np.uint64(entry * 8)) == code:
+                if count == room or looks > _LOOKS_AT_ONCE:
+                    at[0], at[1], at[2], at[3] = bucket, i, first, entry
+                    return count, near_count
+                row = np.uint64(load32(row_address + np.uint64(entry * 4)))
+                entry += 1
+                looks += 1
+                time = np.int64(0)
+                is_near = True
+                if times.shape[0]:
+                    time = np.int64(load64(time_address + row * np.uint64(8)))
+                    for member in range(times.shape[0]):
+                        apart_low, apart_high = loosest_lower[member], loosest_upper[member]
+                        is_near &= _is_within(time, times[member, i], apart_low, apart_high)
+                near_count += is_near
+                any_bits = np.uint64(0)
+                found_idx[count] = i
+                found_refs[count] = (np.uint64(ordinal) << np.uint64(32)) | row
+                for word in range(bits.shape[0]):
+                    left = bits[word, i] if is_near else np.uint64(0)
+                    kept = np.uint64(0)
+                    loaded_word = -1
+                    selected = np.uint64(0)
+                    while left:
+                        bit = trailing_zeros(left)
+                        left &= left - np.uint64(1)
+                        leg = np.uint64(word * 64) + bit
+                        place = places[leg, ordinal]
+                        passes = np.uint64(place == ALL_PASS)
+                        if place >= 0:
+                            if place >> 6 != loaded_word:
+                                loaded_word = place >> 6
+                                selected = load64(word_addresses[ordinal, loaded_word] + row * np.uint64(8))
+                            passes = (selected >> np.uint64(place & 63)) & np.uint64(1)
+                        if is_per_leg:
+                            for member in range(times.shape[0]):
+                                passes &= np.uint64(
+                                    _is_within(time, times[member, i], lower[leg, member], upper[leg, member])
+                                )
+                        kept |= passes << bit
+                    found_bits[word, count] = kept
+                    any_bits |= kept
+                count += np.uint64(any_bits != np.uint64(0))
+            entry = _NOT_BEGUN
+            i += 1
+        bucket += 1
+        i, first = 0, 0
+    at[0] = bucket
+    return count, near_count
+
+
+@njit(cache=True)
+def _can_meet(i: Any, bits: Any, times: Any, time_range: Any, lower: Any, upper: Any) -> bool:
+    """Whether some leg wants the row and its times are near enough to the bucket's."""
+    wanted = np.uint64(0)
+    for word in range(bits.shape[0]):
+        wanted |= bits[word, i]
+    is_near = wanted != np.uint64(0)
+    for member in range(times.shape[0]):
+        time, low, high = times[member, i], lower[member], upper[member]
         # A NULL time is below whatever the earliest may be.
         if high != NO_UPPER:
-            can_meet &= times >= max(time_range[0] - high, NO_LOWER)
+            is_near &= time != NULL_TIME and (time_range[0] == NO_LOWER or time >= time_range[0] - high)
         if low != NO_LOWER:
-            can_meet &= (times <= min(time_range[1] - low, NO_UPPER)) & (times != NULL_TIME)
-    return can_meet
+            is_near &= time != NULL_TIME and (time_range[1] == NO_UPPER or time <= time_range[1] - low)
+    return is_near
 
 
-def _still_wanted(probe: ProbeRows, probe_idx: I64, first: U64, lengths: I64) -> tuple[I64, U64, I64]:
-    """Of the runs that are left, those of rows that some leg wants."""
-    if probe.wanted_mask is None:
-        return probe_idx, first, np.cumsum(lengths)
-    wanted = probe.wanted_mask[probe_idx]
-    return probe_idx[wanted], first[wanted], np.cumsum(lengths[wanted])
+@njit(cache=True)
+def _is_within(time: Any, other: Any, lower: Any, upper: Any) -> bool:
+    """Whether a stored time is as far from a member's as a bound says; a NULL is far from everything."""
+    apart = time - other
+    is_free = (lower == NO_LOWER) & (upper == NO_UPPER)
+    return is_free | ((time != NULL_TIME) & (other != NULL_TIME) & (apart >= lower) & (apart <= upper))
+
+
+@njit(cache=True)
+def _first_not_below(address: Any, count: Any, left: Any, code: Any) -> Any:
+    """From `left` on: double the step until past the code, then halve the gap."""
+    step = 1
+    while left + step < count and load64(address + np.uint64((left + step) * 8)) < code:
+        left += step
+        step += step
+    right = min(left + step, count)
+    while left < right:
+        middle = (left + right) >> 1
+        if load64(address + np.uint64(middle * 8)) < code:
+            left = middle + 1
+        else:
+            right = middle
+    return left
 
 
 @njit(cache=True)
@@ -261,37 +445,6 @@ def _runs(probe_codes: Any, probe_idx: Any, stored_codes: Any, first: Any) -> An
         ends[count] = total
         count += np.uint64(end > first[i])
     return met_idx[:count], met_first[:count], ends[:count]
-
-
-@njit(cache=True)
-def _expand(probe_idx: Any, first: Any, ends: Any, stored_rows: Any) -> Any:
-    """The pairs of these probe rows, each of which has at least one."""
-    pair_idx = np.empty(ends[-1], np.int64)
-    rows = np.empty(ends[-1], np.uint32)
-    filled = np.uint64(0)
-    for i in range(len(probe_idx)):
-        entry = first[i]
-        while filled < np.uint64(ends[i]):
-            pair_idx[filled] = probe_idx[i]
-            rows[filled] = stored_rows[entry]
-            filled += np.uint64(1)
-            entry += np.uint64(1)
-    return pair_idx, rows
-
-
-@njit(cache=True)
-def _near(pair_idx: Any, rows: Any, member_times: Any, stored_times: Any, lower: Any, upper: Any) -> Any:
-    """Pairs whose times are as far apart as some leg accepts; a NULL is far from everything."""
-    near_idx = np.empty(len(rows), np.int64)
-    near_rows = np.empty(len(rows), np.uint32)
-    count = np.uint64(0)
-    for k in range(len(rows)):
-        time, other = stored_times[rows[k]], member_times[np.uint64(pair_idx[k])]
-        apart = time - other
-        near_idx[count] = pair_idx[k]
-        near_rows[count] = rows[k]
-        count += np.uint64((time != NULL_TIME) & (other != NULL_TIME) & (apart >= lower) & (apart <= upper))
-    return near_idx[:count], near_rows[:count]
 
 
 @njit(cache=True)

@@ -26,6 +26,7 @@ import numpy.typing as npt
 from numba import njit
 
 from dovetail.kernels.match.gallop import first_above, first_at_least
+from dovetail.kernels.gather_rows import make_refs
 from dovetail.kernels.match.match_pairs import (
     NO_LOWER,
     NO_UPPER,
@@ -145,7 +146,7 @@ def _decided(
         hold_bounds(bits, pair_idx, rows, probe.times, stored.times, bounds.lower, bounds.upper)
     near_count = len(pair_idx)
     pair_idx, rows, bits = with_bits(pair_idx, rows, bits)
-    return Pairs(pair_idx, rows, bits, near_count)
+    return Pairs(pair_idx, make_refs(stored.ordinal, rows), bits, near_count)
 
 
 @dataclass(frozen=True)

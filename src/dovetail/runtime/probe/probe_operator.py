@@ -14,10 +14,9 @@ import numpy.typing as npt
 
 from dovetail.kernels.arrow_types import arrow_type
 from dovetail.kernels.evaluate.evaluate import evaluate_mask
-from dovetail.kernels.gather_rows import make_refs
 from dovetail.kernels.match.hash_keys import is_exact_type
 from dovetail.kernels.match.leg_bits import no_bits, rows_of_legs
-from dovetail.kernels.match.match_pairs import NO_LOWER, NO_UPPER, LegBounds, Pairs, ProbeRows, StoredRows, match_pairs
+from dovetail.kernels.match.match_pairs import LegBounds, Pairs, ProbeRows, StoredBuckets, StoredRows, match_pairs
 from dovetail.kernels.match.match_ranges import match_ranges
 from dovetail.kernels.word_bits import WORD_BITS, bit_at
 from dovetail.plan.probe_tree import Emit, Leg, ProbeNode, member_name
@@ -32,8 +31,8 @@ from dovetail.runtime.probe.frame import Frame, FrameValues, concat_frames
 from dovetail.runtime.probe.partial import Partial
 from dovetail.runtime.probe.probe import BucketEntries, Probe, bounds_of
 from dovetail.runtime.probe.range_demands import RangeDemands, needs_ranges, range_demands
-from dovetail.runtime.probe.route_entries import Part, Route
-from dovetail.runtime.probe.snapshot import Entries, SelectionBits, StoreSnapshot
+from dovetail.runtime.probe.route_entries import EntryChoice, Part, Route
+from dovetail.runtime.probe.snapshot import NO_TIMES, Entries, SelectionBits, StoreSnapshot, time_range_of
 from dovetail.runtime.report import StepCount, TaskReport, UnitWork
 from dovetail.runtime.source.key_codes import probing_codes
 from dovetail.runtime.stopwatch import Stopwatch
@@ -45,7 +44,6 @@ TakeRows = Callable[[Emit, Frame], None]
 LegKey = tuple[str, int]
 ROWS_A_PIECE = 1 << 16
 LOOKS_AFTER_S = 0.05
-NO_TIMES: I64 = np.zeros(0, np.int64)
 
 
 class ProbeOperator:
@@ -179,45 +177,57 @@ class ProbeOperator:
 
     def _matches(self, probe: Probe, stored: Sequence[BucketEntries], watch: Stopwatch) -> Iterator[tuple[Frame, U64]]:
         """Pairs as frames, and the legs that want each."""
-        if not probe.rows.bits.any():
-            return
         step = probe.node.step
         confirm = self._confirmation(probe.node)
+        find = self._by_keys if probe.ranges is None else self._within_ranges
+        for pairs in find(probe, stored):
+            probe.count.near_rows += pairs.near_count
+            self._work.pairs += pairs.near_count
+            if len(pairs.probe_idx) == 0:
+                self._spend_in_vain(probe, watch)
+                continue
+            frame = probe.partial.frame.take(pairs.probe_idx).joined(step.target, pairs.stored_refs)
+            yield self._confirmed(frame, pairs.bits, confirm)
+
+    def _by_keys(self, probe: Probe, stored: Sequence[BucketEntries]) -> Iterator[Pairs]:
+        """In all buckets at once: what is done for each of them is done by compiled code."""
+        step, snapshot = probe.node.step, self._snapshots[probe.node.step.target]
+        ordinals_by_choice: dict[EntryChoice, list[int]] = {}
+        for ordinal, choice in stored:
+            ordinals_by_choice.setdefault(choice, []).append(ordinal)
+        for choice, ordinals in ordinals_by_choice.items():
+            tables = snapshot.entry_tables(ordinals, step.index, choice)
+            buckets = StoredBuckets(
+                np.array(ordinals, np.int64), tables, probe.selections.place, probe.selections.addresses
+            )
+            yield from match_pairs(probe.rows, buckets, probe.bounds, max_pairs=self._task.max_pairs)
+
+    def _within_ranges(self, probe: Probe, stored: Sequence[BucketEntries]) -> Iterator[Pairs]:
+        """Bucket by bucket."""
         for ordinal, choice in stored:
             if not probe.rows.bits.any():
                 return
-            entries = self._snapshots[step.target].entries(ordinal, step.index, choice)
-            for pairs in self._pairs(probe, ordinal, entries):
-                probe.count.near_rows += pairs.near_count
-                self._work.pairs += pairs.near_count
-                if len(pairs.probe_idx) == 0:
-                    self._spend_in_vain(probe, watch)
-                    continue
-                refs = make_refs(ordinal, pairs.stored_rows)
-                frame = probe.partial.frame.take(pairs.probe_idx).joined(step.target, refs)
-                yield self._confirmed(frame, pairs.bits, confirm)
+            entries = self._snapshots[probe.node.step.target].entries(ordinal, probe.node.step.index, choice)
+            if len(entries.codes):
+                yield from self._pairs(probe, ordinal, entries)
 
     def _pairs(self, probe: Probe, ordinal: int, entries: Entries) -> Iterator[Pairs]:
-        if len(entries.codes) == 0:
-            return iter(())
-        step, bounds, max_pairs = probe.node.step, probe.bounds, self._task.max_pairs
+        step, bounds = probe.node.step, probe.bounds
         snapshot = self._snapshots[step.target]
-        meta = snapshot.metas[ordinal]
+        if probe.ranges is None:
+            raise ValueError("a step without ranges")
         stored = StoredRows(
             codes=entries.codes,
             rows=entries.rows,
             times=snapshot.bucket_times(ordinal) if bounds.member_count else NO_TIMES,
-            time_range=(
-                NO_LOWER if meta.min_time_us is None else meta.min_time_us,
-                NO_UPPER if meta.max_time_us is None else meta.max_time_us,
-            ),
+            time_range=time_range_of(snapshot.metas[ordinal]),
             places=probe.selections.place[:, ordinal],
             word_addresses=probe.selections.addresses[ordinal],
+            ordinal=ordinal,
         )
-        if probe.ranges is None:
-            return match_pairs(probe.rows, stored, bounds, max_pairs=max_pairs)
         ranges = probe.ranges.of_entries(probe.node, snapshot, ordinal, entries)
-        return match_ranges(probe.rows, stored, bounds, ranges, has_keys=bool(step.index.keys), max_pairs=max_pairs)
+        has_keys = bool(step.index.keys)
+        return match_ranges(probe.rows, stored, bounds, ranges, has_keys=has_keys, max_pairs=self._task.max_pairs)
 
     def _confirmation(self, node: ProbeNode) -> Expression | None:
         """What must be evaluated because equal codes do not prove equal keys; None when they do."""

@@ -6,7 +6,7 @@ buckets mapped between batches; that is a cache checked against the snapshot, ne
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +20,7 @@ from dovetail.core.errors import EvaluationError, charged
 from dovetail.kernels.arrow_types import arrow_type
 from dovetail.kernels.evaluate.evaluate import evaluate_mask
 from dovetail.kernels.gather_rows import ABSENT, Gatherer, gather_fixed, make_refs
-from dovetail.kernels.match.match_pairs import ALL_PASS, NONE_PASS
+from dovetail.kernels.match.match_pairs import ALL_PASS, NO_LOWER, NO_UPPER, NONE_PASS, EntryTables
 from dovetail.kernels.match.match_ranges import EntryValues
 from dovetail.kernels.match.order_values import order_values
 from dovetail.kernels.select.select_all import OnFailure
@@ -36,6 +36,7 @@ from dovetail.store.bucket_file import Bucket, BucketIndex, BucketMeta
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
+NO_TIMES: I64 = np.zeros(0, np.int64)
 
 
 class MappedBucket:
@@ -226,6 +227,14 @@ class Entries:
         return has_bit(self.words(place // WORD_BITS), place)
 
 
+def time_range_of(meta: BucketMeta) -> tuple[int, int]:
+    """What event times its rows may have."""
+    return (
+        NO_LOWER if meta.min_time_us is None else meta.min_time_us,
+        NO_UPPER if meta.max_time_us is None else meta.max_time_us,
+    )
+
+
 class StoreSnapshot:
     """One store's buckets; ordinals from `current_from` on are of this batch."""
 
@@ -239,6 +248,7 @@ class StoreSnapshot:
         self.current_from = len(earlier)
         self._gatherer_by_column: dict[str, Gatherer] = {}
         self._entries: dict[tuple[int, str, EntryChoice], Entries] = {}
+        self._entry_tables: dict[tuple[str, EntryChoice], EntryTables] = {}
         self._known_places: dict[tuple[Expression, int], _Places] = {}
         self._known_addresses: tuple[int, U64] | None = None
 
@@ -255,6 +265,19 @@ class StoreSnapshot:
             part = choice.positions(found.codes, bucket.meta.checksum)
             self._entries[key] = Entries(bucket, ordinal, found, part)
         return self._entries[key]
+
+    def entry_tables(self, ordinals: Iterable[int], index: IndexPlan, choice: EntryChoice) -> EntryTables:
+        """These buckets' entries by address; a bucket that nobody asks for may lack the index, and is not opened."""
+        key = (index.id, choice)
+        tables = self._entry_tables.get(key)
+        if tables is None:
+            tables = self._entry_tables[key] = EntryTables(len(self.metas))
+        for ordinal in ordinals:
+            if ordinal not in tables:
+                entries = self.entries(ordinal, index, choice)
+                times = NO_TIMES if self.store.event_time is None else self.bucket_times(ordinal)
+                tables.put(ordinal, entries.codes, entries.rows, times, time_range_of(self.metas[ordinal]))
+        return tables
 
     def foldable_rows(
         self, ordinal: int, index: IndexPlan, choice: EntryChoice, place: int, *, is_timed: bool
