@@ -60,11 +60,14 @@ def by_the_whole_key(right: Callable[..., KeyCodes]) -> Callable[..., KeyCodes]:
     return codes
 
 
-def by_an_even_placement(right: Callable[..., Iterator[Message]]) -> Callable[..., Iterator[Message]]:
-    def sent(rows: Partial, routing: Routing, placement: Placement) -> Iterator[Message]:
+Spread = Iterator[tuple[int, Partial]]
+
+
+def by_an_even_placement(right: Callable[..., Spread]) -> Callable[..., Spread]:
+    def spread(rows: Partial, routing: Routing, placement: Placement) -> Spread:
         return right(rows, routing, even_placement(placement.group_count, placement.partition_count))
 
-    return sent
+    return spread
 
 
 class Turned(Route):
@@ -117,7 +120,7 @@ BUGS = [
     Bug(
         "partial results forget their placing key", probe_operator, "probing_codes", by_the_whole_key, CHAINED, known=3
     ),
-    Bug("partial results go by another placement", partial, "send_partial", by_an_even_placement, CHAINED),
+    Bug("partial results go by another placement", partial, "spread_partial", by_an_even_placement, CHAINED),
     Bug("partitions disagree on a placement", probe_operator, "Route", always(Turned), known=3),
     Bug("a unit that joins does nothing", run_local, "run_hop", only_where_units_were_first, known=3),
     Bug("rows are decided too early", LoneRows, "decided_until", always(decided_a_second_early), OUTER, known=4),

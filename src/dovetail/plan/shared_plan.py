@@ -24,6 +24,14 @@ def usual_routing(index: IndexPlan) -> Routing:
 
 
 @dataclass(frozen=True)
+class PlacedNode:
+    """A node, and the stores whose rows come to it, member by member."""
+
+    node: ProbeNode
+    stores: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class SharedPlan:
     """Everything the runtime needs to know; a function of the live queries and the statistics."""
 
@@ -96,6 +104,20 @@ class SharedPlan:
         if self.placement.partition_count == 1 or self.ships_rows:
             return self
         return replace(self, placements=Placements(all_in_one(self.placement.group_count)), routings=())
+
+    @cached_property
+    def placed_nodes(self) -> dict[str, PlacedNode]:
+        """By id, all nodes that rows are probed at."""
+        found: dict[str, PlacedNode] = {}
+
+        def collect(children: tuple[ProbeNode, ...], stores: tuple[str, ...]) -> None:
+            for node in children:
+                found[node.id] = PlacedNode(node, stores)
+                collect(node.children, (*stores, node.step.target))
+
+        for tree in self.probing_trees:
+            collect(tree.children, (tree.start,))
+        return found
 
     @property
     def hop_count(self) -> int:

@@ -9,11 +9,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from dovetail.query.types import BOOLEAN, SqlType
 
+T = TypeVar("T")
 
+
+def hashed_once(record: type[T]) -> type[T]:
+    """Expressions are keys of dictionaries everywhere, and large ones would be hashed through and through each time."""
+    whole_hash = record.__hash__
+
+    def __hash__(self: Any) -> int:  # noqa: N807 - a method, given to the class below
+        found: int | None = vars(self).get("_hash")
+        if found is None:
+            found = vars(self)["_hash"] = whole_hash(self)
+        return found
+
+    def __getstate__(self: Any) -> dict[str, Any]:  # noqa: N807 - texts hash otherwise in another process
+        return {name: value for name, value in vars(self).items() if name != "_hash"}
+
+    record.__hash__ = __hash__  # type: ignore[method-assign]
+    record.__getstate__ = __getstate__  # type: ignore[method-assign]
+    return record
+
+
+@hashed_once
 @dataclass(frozen=True)
 class Column:
     """A column of the relation called `relation` in its query."""
@@ -26,6 +47,7 @@ class Column:
         return f"{self.relation}.{self.name}"
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Literal:
     """A constant. Timestamps and intervals are integer microseconds, dates `datetime.date`, decimals `Decimal`."""
@@ -39,6 +61,7 @@ class Literal:
         return f"{self.value!r}:{self.type}"
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Call:
     """A function of expressions: `add`, `eq`, `and`, `case`, `cast`, `upper` ..."""

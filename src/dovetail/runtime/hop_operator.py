@@ -144,12 +144,9 @@ class _Hop:
                 self._probe.probe(node, partial, self._hop, times, part)
 
     def probe_partials(self, payloads: list[bytes]) -> None:
-        nodes: dict[str, ProbeNode] = {}
-        stores_by_node: dict[str, tuple[str, ...]] = {}
-        for tree in self._task.plan.probing_trees:
-            _collect(tree.children, (tree.start,), nodes, stores_by_node)
-        for partial in receive_partials(payloads, stores_by_node):
-            node = nodes[partial.node]
+        placed = self._task.plan.placed_nodes
+        for partial in receive_partials(payloads, lambda node: placed[node].stores):
+            node = placed[partial.node].node
             for part, idx in self._probe.route(node).parts_of(partial.codes):
                 self._probe.probe(node, partial if idx is None else partial.take(idx), self._hop, part=part)
 
@@ -205,15 +202,3 @@ def _rows_of_chunk(partial: Partial, times: I64 | None, chunk: ChunkPart) -> tup
     rows = rows_of_refs(partial.frame.refs[0])
     idx = np.flatnonzero((rows >= chunk.lower_row) & (rows < chunk.upper_row))
     return partial.take(idx), None if times is None else times[idx]
-
-
-def _collect(
-    children: tuple[ProbeNode, ...],
-    stores: tuple[str, ...],
-    nodes: dict[str, ProbeNode],
-    stores_by_node: dict[str, tuple[str, ...]],
-) -> None:
-    for node in children:
-        nodes[node.id] = node
-        stores_by_node[node.id] = stores
-        _collect(node.children, (*stores, node.step.target), nodes, stores_by_node)

@@ -7,9 +7,8 @@ import pytest
 from dovetail.kernels.match.hash_keys import group_of_codes, hash_keys
 from dovetail.plan.placement import Placement
 from dovetail.plan.routing import HASH
-from dovetail.runtime.message import Kind
 from dovetail.runtime.probe.frame import Frame
-from dovetail.runtime.probe.partial import Partial, receive_partials, send_partial
+from dovetail.runtime.probe.partial import Partial, pack_partials, receive_partials, spread_partial
 
 STORES = ("a", "b")
 
@@ -30,12 +29,11 @@ def rows_of(partial: Partial) -> set[tuple[int, ...]]:
 def test_every_row_goes_to_the_owner_of_its_key_group_once(owners: tuple[int, ...]) -> None:
     placement = Placement(owners, 4)
     sent = [partial_of("n", 50), partial_of("m", 20)]
-    messages = [message for partial in sent for message in send_partial(partial, HASH, placement)]
-    assert {message.kind for message in messages} == {Kind.PARTIAL}
+    parts = [part for partial in sent for part in spread_partial(partial, HASH, placement)]
     got: dict[str, list[tuple[int, ...]]] = {"n": [], "m": []}
     for target in range(placement.partition_count):
-        payloads = [message.payload for message in messages if message.target == target]
-        for partial in receive_partials(payloads, {"n": STORES, "m": STORES}):
+        payloads = [pack_partials([part]) for partition, part in parts if partition == target]
+        for partial in receive_partials(payloads, lambda _node: STORES):
             groups = group_of_codes(partial.codes, placement.group_count)
             assert {owners[group] for group in groups} == {target}
             got[partial.node] += rows_of(partial)
@@ -45,15 +43,31 @@ def test_every_row_goes_to_the_owner_of_its_key_group_once(owners: tuple[int, ..
 
 
 def test_what_several_senders_sent_for_a_node_comes_as_one_sorted_by_code() -> None:
-    payloads = [
-        message.payload for _ in range(3) for message in send_partial(partial_of("n", 30), HASH, Placement((0, 0), 1))
-    ]
-    (partial,) = receive_partials(payloads, {"n": STORES})
+    payloads = [pack_partials([partial_of("n", 30)]) for _ in range(3)]
+    (partial,) = receive_partials(payloads, lambda _node: STORES)
     assert len(partial.codes) == 90
     assert (partial.codes[1:] >= partial.codes[:-1]).all()
     assert partial.frame.stores == STORES
 
 
-def test_nobody_gets_an_empty_message() -> None:
-    assert list(send_partial(partial_of("n", 0), HASH, Placement((0, 1), 2))) == []
-    assert len(list(send_partial(partial_of("n", 1), HASH, Placement((0, 1), 2)))) == 1
+@pytest.mark.parametrize("partitions", [1, 2])
+def test_nobody_gets_nothing(partitions: int) -> None:
+    placement = Placement((0, partitions - 1), partitions)
+    assert list(spread_partial(partial_of("n", 0), HASH, placement)) == []
+    assert len(list(spread_partial(partial_of("n", 1), HASH, placement))) == 1
+
+
+def test_nodes_with_other_numbers_of_members_and_legs_travel_in_one_message() -> None:
+    narrow = Partial(
+        "x \u2603",
+        np.arange(3, dtype=np.uint64),
+        Frame(("a",), (np.arange(3, dtype=np.uint64),)),
+        np.ones((3, 3), np.uint64),
+    )
+    stores = {"n": STORES, narrow.node: ("a",)}
+    got = receive_partials([pack_partials([partial_of("n", 7, words=1), narrow])], stores.__getitem__)
+    assert [(partial.node, partial.frame.stores, partial.bits.shape) for partial in got] == [
+        ("n", STORES, (1, 7)),
+        (narrow.node, ("a",), (3, 3)),
+    ]
+    assert rows_of(got[1]) == rows_of(narrow)

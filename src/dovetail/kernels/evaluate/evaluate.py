@@ -46,8 +46,13 @@ def evaluate(
     Texts with more than `most_bytes` together are a `ColumnTooLarge`.
     """
     with _named_errors(expression):
-        kernel: Kernel = _kernel(expression)
         wanted = arrow_type(expression.type, timezone)
+        if isinstance(expression, Column):
+            # By far the most: nothing is computed.
+            column = column_of(expression)
+            if column.type == wanted:
+                return column
+        kernel: Kernel = _kernel(expression)
         widest = most_bytes if is_wide(expression) else None
 
         def values(rows: Rows) -> pa.Array:

@@ -22,9 +22,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -41,6 +40,8 @@ NONE_PASS = -2
 NO_LOWER = NULL_TIME + 1
 NO_UPPER = np.iinfo(np.int64).max
 _MERGE_UP_TO = 8
+_BUCKET, _ROW, _FIRST, _ENTRY = range(4)
+"""Where matching goes on: a bucket, a probe row, the first entry not below its code, the next entry of its run."""
 _NOT_BEGUN = -1
 _FEWEST_PAIRS = 1 << 10
 _LOOKS_AT_ONCE = 1 << 22
@@ -48,15 +49,6 @@ _LOOKS_AT_ONCE = 1 << 22
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
-
-
-class _Place(IntEnum):
-    """Where matching goes on: a bucket, a probe row, the first entry not below its code, the next entry of its run."""
-
-    BUCKET = 0
-    ROW = 1
-    FIRST = 2
-    ENTRY = 3
 
 
 @dataclass
@@ -70,6 +62,12 @@ class ProbeRows:
     bits: U64
     times: I64
     stops: int = 0
+
+    def __post_init__(self) -> None:
+        # One layout, so that kernels are compiled once: codes may lie in a read-only map, bits by row.
+        self.codes = np.require(self.codes, requirements=["C", "W"])
+        self.bits = np.require(self.bits, requirements=["C", "W"])
+        self.times = np.require(self.times, requirements=["C", "W"])
 
     def stop(self, legs: Sequence[int]) -> None:
         """These legs want no row any more."""
@@ -197,38 +195,20 @@ def match_pairs(probe: ProbeRows, stored: StoredBuckets, bounds: LegBounds, *, m
     if len(probe.codes) == 0 or len(stored.ordinals) == 0:
         return
     tables = stored.tables
-    loosest_lower, loosest_upper = bounds.loosest
-    at = np.zeros(len(_Place), np.int64)
-    at[_Place.ENTRY] = _NOT_BEGUN
+    probing = _Probing(probe.codes, probe.bits, probe.times)
+    entries = _Entries(stored.ordinals, tables.code_addresses, tables.row_addresses, tables.counts)
+    times = _Times(tables.time_addresses, tables.time_ranges)
+    legs = _Legs(stored.places, stored.word_addresses, bounds.lower, bounds.upper, bounds.is_per_leg)
+    loosest = _Bounds(*bounds.loosest)
+    at = np.array([0, 0, 0, _NOT_BEGUN], np.int64)
     room = min(max_pairs, max(_FEWEST_PAIRS, len(probe.codes)))
-    while at[_Place.BUCKET] < len(stored.ordinals):
-        probe_idx = np.empty(room, np.int64)
-        refs = np.empty(room, np.uint64)
-        bits = np.empty((probe.bits.shape[0], room), np.uint64)
-        count, near_count = _match(
-            probe.codes,
-            probe.bits,
-            probe.times,
-            stored.ordinals,
-            tables.code_addresses,
-            tables.row_addresses,
-            tables.counts,
-            tables.time_addresses,
-            tables.time_ranges,
-            stored.places,
-            stored.word_addresses,
-            bounds.lower,
-            bounds.upper,
-            loosest_lower,
-            loosest_upper,
-            bounds.is_per_leg,
-            at,
-            probe_idx,
-            refs,
-            bits,
+    while at[_BUCKET] < len(stored.ordinals):
+        found = _Found(
+            np.empty(room, np.int64), np.empty(room, np.uint64), np.empty((probe.bits.shape[0], room), np.uint64)
         )
+        count, near_count = _match(probing, entries, times, legs, loosest, at, found)
         # Even if it is empty: whoever asks looks at the time now and then.
-        yield Pairs(probe_idx[:count], refs[:count], bits[:, :count], near_count)
+        yield Pairs(found.idx[:count], found.refs[:count], found.bits[:, :count], near_count)
         room = min(max_pairs, 4 * room)
 
 
@@ -246,111 +226,141 @@ def _positions(codes: U64, stored_codes: U64) -> U64:
     return positions(codes, stored_codes)  # type: ignore[no-any-return]
 
 
+class _Probing(NamedTuple):
+    codes: Any
+    bits: Any
+    times: Any
+
+
+class _Entries(NamedTuple):
+    ordinals: Any
+    code_addresses: Any
+    row_addresses: Any
+    counts: Any
+
+
+class _Times(NamedTuple):
+    addresses: Any
+    ranges: Any
+
+
+class _Legs(NamedTuple):
+    places: Any
+    word_addresses: Any
+    lower: Any
+    upper: Any
+    is_per_leg: Any
+
+
+class _Bounds(NamedTuple):
+    lower: Any
+    upper: Any
+
+
+class _Found(NamedTuple):
+    idx: Any
+    refs: Any
+    bits: Any
+
+
 @njit(cache=True)
 def _match(
-    codes: Any,
-    bits: Any,
-    times: Any,
-    ordinals: Any,
-    code_addresses: Any,
-    row_addresses: Any,
-    counts: Any,
-    time_addresses: Any,
-    time_ranges: Any,
-    places: Any,
-    word_addresses: Any,
-    lower: Any,
-    upper: Any,
-    loosest_lower: Any,
-    loosest_upper: Any,
-    is_per_leg: bool,
-    at: Any,
-    found_idx: Any,
-    found_refs: Any,
-    found_bits: Any,
-) -> tuple[int, int]:
+    probing: Any, entries: Any, stored_times: Any, legs: Any, loosest: Any, at: Any, found: Any
+) -> tuple[Any, Any]:
     """Pairs from where `at` says, until there is no room, or nothing left, or much was looked at.
 
     What was not wanted is written as well, and the next pair over it: cheaper than a branch that nobody can predict.
     """
-    count, near_count, looks = np.uint64(0), 0, 0
-    room = np.uint64(len(found_idx))
-    bucket, i, first, entry = at[0], at[1], at[2], at[3]
-    while bucket < len(ordinals):
-        ordinal = ordinals[bucket]
-        code_address, row_address = code_addresses[ordinal], row_addresses[ordinal]
-        time_address, stored_count = time_addresses[ordinal], counts[ordinal]
+    codes, bits, times = probing
+    count, near_count, looks = 0, 0, 0
+    bucket, i, first, entry = at[_BUCKET], at[_ROW], at[_FIRST], at[_ENTRY]
+    while bucket < len(entries.ordinals):
+        ordinal = entries.ordinals[bucket]
+        code_address, row_address = entries.code_addresses[ordinal], entries.row_addresses[ordinal]
+        time_address, stored_count = stored_times.addresses[ordinal], entries.counts[ordinal]
         while i < len(codes):
+            looks += 1
+            if looks > _LOOKS_AT_ONCE:
+                at[_BUCKET], at[_ROW], at[_FIRST], at[_ENTRY] = bucket, i, first, entry
+                return count, near_count
             code = codes[i]
             if entry == _NOT_BEGUN:
-                looks += 1
-                if looks > _LOOKS_AT_ONCE:
-                    at[0], at[1], at[2], at[3] = bucket, i, first, entry
-                    return count, near_count
-                if not _can_meet(i, bits, times, time_ranges[ordinal], loosest_lower, loosest_upper):
+                if not _can_meet(i, bits, times, stored_times.ranges[ordinal], loosest):
                     i += 1
                     continue
                 first = entry = _first_not_below(code_address, stored_count, first, code)
             while entry < stored_count and load64(code_address + np.uint64(entry * 8)) == code:
-                if count == room or looks > _LOOKS_AT_ONCE:
-                    at[0], at[1], at[2], at[3] = bucket, i, first, entry
+                if count == len(found.idx):
+                    at[_BUCKET], at[_ROW], at[_FIRST], at[_ENTRY] = bucket, i, first, entry
                     return count, near_count
                 row = np.uint64(load32(row_address + np.uint64(entry * 4)))
                 entry += 1
                 looks += 1
-                time = np.int64(0)
-                is_near = True
-                if times.shape[0]:
-                    time = np.int64(load64(time_address + row * np.uint64(8)))
-                    for member in range(times.shape[0]):
-                        apart_low, apart_high = loosest_lower[member], loosest_upper[member]
-                        is_near &= _is_within(time, times[member, i], apart_low, apart_high)
+                time = np.int64(load64(time_address + row * np.uint64(8))) if times.shape[0] else np.int64(0)
+                is_near = _is_near(time, times, i, loosest)
                 near_count += is_near
-                any_bits = np.uint64(0)
-                found_idx[count] = i
-                found_refs[count] = (np.uint64(ordinal) << np.uint64(32)) | row
-                for word in range(bits.shape[0]):
-                    left = bits[word, i] if is_near else np.uint64(0)
-                    kept = np.uint64(0)
-                    loaded_word = -1
-                    selected = np.uint64(0)
-                    while left:
-                        bit = trailing_zeros(left)
-                        left &= left - np.uint64(1)
-                        leg = np.uint64(word * 64) + bit
-                        place = places[leg, ordinal]
-                        passes = np.uint64(place == ALL_PASS)
-                        if place >= 0:
-                            if place >> 6 != loaded_word:
-                                loaded_word = place >> 6
-                                selected = load64(word_addresses[ordinal, loaded_word] + row * np.uint64(8))
-                            passes = (selected >> np.uint64(place & 63)) & np.uint64(1)
-                        if is_per_leg:
-                            for member in range(times.shape[0]):
-                                passes &= np.uint64(
-                                    _is_within(time, times[member, i], lower[leg, member], upper[leg, member])
-                                )
-                        kept |= passes << bit
-                    found_bits[word, count] = kept
-                    any_bits |= kept
-                count += np.uint64(any_bits != np.uint64(0))
+                found.idx[count] = i
+                found.refs[count] = (np.uint64(ordinal) << np.uint64(32)) | row
+                count += is_near and _add_wanting(i, probing, legs, ordinal, row, time, found.bits, count)
             entry = _NOT_BEGUN
             i += 1
         bucket += 1
         i, first = 0, 0
-    at[0] = bucket
+    at[_BUCKET] = bucket
     return count, near_count
 
 
 @njit(cache=True)
-def _can_meet(i: Any, bits: Any, times: Any, time_range: Any, lower: Any, upper: Any) -> bool:
+def _add_wanting(
+    i: Any, probing: Any, legs: Any, ordinal: Any, row: Any, time: Any, found_bits: Any, place: Any
+) -> Any:
+    """Of the legs that want probe row i, those whose selection and bounds the stored row passes; whether any does."""
+    bits, times = probing.bits, probing.times
+    any_bits = np.uint64(0)
+    for word in range(bits.shape[0]):
+        left = bits[word, i]
+        kept = np.uint64(0)
+        loaded_word = -1
+        selected = np.uint64(0)
+        while left:
+            bit = trailing_zeros(left)
+            left &= left - np.uint64(1)
+            leg = np.uint64(word * 64) + bit
+            at = legs.places[leg, ordinal]
+            passes = np.uint64(at == ALL_PASS)
+            if at >= 0:
+                if at >> 6 != loaded_word:
+                    loaded_word = at >> 6
+                    selected = load64(legs.word_addresses[ordinal, loaded_word] + row * np.uint64(8))
+                passes = (selected >> np.uint64(at & 63)) & np.uint64(1)
+            if legs.is_per_leg:
+                for member in range(times.shape[0]):
+                    lower, upper = legs.lower[leg, member], legs.upper[leg, member]
+                    passes &= np.uint64(_is_within(time, times[member, i], lower, upper))
+            kept |= passes << bit
+        found_bits[word, place] = kept
+        any_bits |= kept
+    return any_bits != np.uint64(0)
+
+
+@njit(cache=True)
+def _is_near(time: Any, times: Any, i: Any, loosest: Any) -> Any:
+    """Whether a stored time is within the loosest bounds against every member of probe row i."""
+    is_near = True
+    for member in range(times.shape[0]):
+        is_near &= _is_within(time, times[member, i], loosest.lower[member], loosest.upper[member])
+    return is_near
+
+
+@njit(cache=True)
+def _can_meet(i: Any, bits: Any, times: Any, time_range: Any, loosest: Any) -> Any:
     """Whether some leg wants the row and its times are near enough to the bucket's."""
     wanted = np.uint64(0)
     for word in range(bits.shape[0]):
         wanted |= bits[word, i]
     is_near = wanted != np.uint64(0)
     for member in range(times.shape[0]):
-        time, low, high = times[member, i], lower[member], upper[member]
+        time, low, high = times[member, i], loosest.lower[member], loosest.upper[member]
         # A NULL time is below whatever the earliest may be.
         if high != NO_UPPER:
             is_near &= time != NULL_TIME and (time_range[0] == NO_LOWER or time >= time_range[0] - high)
@@ -360,7 +370,7 @@ def _can_meet(i: Any, bits: Any, times: Any, time_range: Any, lower: Any, upper:
 
 
 @njit(cache=True)
-def _is_within(time: Any, other: Any, lower: Any, upper: Any) -> bool:
+def _is_within(time: Any, other: Any, lower: Any, upper: Any) -> Any:
     """Whether a stored time is as far from a member's as a bound says; a NULL is far from everything."""
     apart = time - other
     is_free = (lower == NO_LOWER) & (upper == NO_UPPER)

@@ -25,8 +25,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from dovetail.kernels.match.gallop import first_above, first_at_least
 from dovetail.kernels.gather_rows import make_refs
+from dovetail.kernels.match.gallop import first_above, first_at_least
 from dovetail.kernels.match.match_pairs import (
     NO_LOWER,
     NO_UPPER,

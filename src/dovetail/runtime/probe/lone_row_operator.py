@@ -22,7 +22,7 @@ from dovetail.kernels.select.select_rows import Mask
 from dovetail.kernels.word_bits import WORD_BITS, bit_at, has_bit
 from dovetail.plan.lone_rows import LoneRows, MatchedRows, only_node
 from dovetail.plan.placement import ONE_PARTITION
-from dovetail.plan.probe_tree import Emit, Leg, ProbeTree
+from dovetail.plan.probe_tree import Emit, Leg, ProbeNode, ProbeTree
 from dovetail.plan.query_limits import Found
 from dovetail.plan.routing import HASH
 from dovetail.query.expression import TRUE, Expression
@@ -256,5 +256,5 @@ def _has_times_between(meta: BucketMeta, lower_us: int, upper_us: int) -> bool:
     return meta.min_time_us < upper_us and meta.max_time_us >= lower_us
 
 
-def _send_nothing_on(partial: Partial) -> None:
-    raise ValueError(f"node {partial.node} only tells who are partners")
+def _send_nothing_on(node: ProbeNode, _partial: Partial) -> None:
+    raise ValueError(f"node {node.id} only tells who are partners")

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from dovetail.plan.placement import Placement
+from dovetail.plan.probe_tree import ProbeNode
 from dovetail.plan.routing import Routing
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.runtime.message import Kind, Message
 from dovetail.runtime.probe.frame import Frame, concat_frames
 from dovetail.runtime.probe.route_entries import targets
 
-_NODE = b"node"
-ROWS_A_MESSAGE = 1 << 16
+ROWS_A_MESSAGE = 1 << 18
+WORD_BYTES = 8
 U64 = npt.NDArray[np.uint64]
+StoresOf = Callable[[str], tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -34,41 +36,45 @@ class Partial:
         return Partial(self.node, self.codes[idx], self.frame.take(idx), self.bits[:, idx])
 
 
-def send_partial(partial: Partial, routing: Routing, placement: Placement) -> Iterator[Message]:
-    """One message per partition that must see some of the rows."""
+def spread_partial(partial: Partial, routing: Routing, placement: Placement) -> Iterator[tuple[int, Partial]]:
+    """The partitions that must see some of the rows, and those rows."""
+    if placement.partition_count == 1:
+        yield from [(0, partial)] if len(partial.codes) else []
+        return
     for partition, idx in targets(routing, placement, partial.codes, partial.frame.refs):
-        yield Message(partition, Kind.PARTIAL, _to_bytes(partial.take(idx)))
+        yield partition, partial.take(idx)
 
 
 class OutgoingPartials:
-    """Collects what a task sends by node: a message costs as much for a few rows as for many."""
+    """Collects what a task sends: one message a partition, whatever the number of nodes."""
 
     def __init__(self, plan: SharedPlan) -> None:
-        self._spread_by_node = {
-            node.id: (
-                plan.routing(node.step.target, node.step.index),
-                plan.placement_of(node.step.target, node.step.index),
-            )
-            for tree in plan.probing_trees
-            for node in tree.walk()
-        }
-        self._waiting: dict[str, list[Partial]] = {}
+        self._plan = plan
+        self._waiting: dict[str, tuple[ProbeNode, list[Partial]]] = {}
+        self._waiting_rows = 0
         self._messages: list[Message] = []
 
-    def add(self, partial: Partial) -> None:
-        waiting = self._waiting.setdefault(partial.node, [])
-        waiting.append(partial)
-        if sum(len(each.codes) for each in waiting) >= ROWS_A_MESSAGE:
-            self._send(partial.node)
+    def add(self, node: ProbeNode, partial: Partial) -> None:
+        self._waiting.setdefault(node.id, (node, []))[1].append(partial)
+        self._waiting_rows += len(partial.codes)
+        if self._waiting_rows >= ROWS_A_MESSAGE:
+            self._send()
 
     def close(self) -> list[Message]:
-        for node in list(self._waiting):
-            self._send(node)
+        self._send()
         return self._messages
 
-    def _send(self, node: str) -> None:
-        partial = _concat(self._waiting.pop(node))
-        self._messages += send_partial(partial, *self._spread_by_node[node])
+    def _send(self) -> None:
+        by_partition: dict[int, list[Partial]] = {}
+        for node, waiting in self._waiting.values():
+            target, index = node.step.target, node.step.index
+            routing, placement = self._plan.routing(target, index), self._plan.placement_of(target, index)
+            for partition, partial in spread_partial(_concat(waiting), routing, placement):
+                by_partition.setdefault(partition, []).append(partial)
+        self._messages += [
+            Message(partition, Kind.PARTIAL, pack_partials(partials)) for partition, partials in by_partition.items()
+        ]
+        self._waiting, self._waiting_rows = {}, 0
 
 
 def _concat(partials: Sequence[Partial]) -> Partial:
@@ -82,28 +88,30 @@ def _concat(partials: Sequence[Partial]) -> Partial:
     )
 
 
-def receive_partials(payloads: Sequence[bytes], stores_by_node: dict[str, tuple[str, ...]]) -> list[Partial]:
-    """One partial per node, whatever the number of senders, sorted by code."""
-    tables: dict[str, list[pa.Table]] = {}
+def pack_partials(partials: Sequence[Partial]) -> bytes:
+    """The length of the head; the head, which names nodes and numbers; and then all arrays as they are."""
+    head = [(partial.node, len(partial.codes), len(partial.frame.refs), len(partial.bits)) for partial in partials]
+    text = json.dumps(head, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % WORD_BYTES)
+    arrays = [array for partial in partials for array in (partial.codes, *partial.frame.refs, *partial.bits)]
+    return b"".join((len(text).to_bytes(WORD_BYTES, "little"), text, np.concatenate(arrays).tobytes()))
+
+
+def _unpacked(payload: bytes, stores_of: StoresOf) -> Iterator[Partial]:
+    begin = WORD_BYTES + int.from_bytes(payload[:WORD_BYTES], "little")
+    arrays = np.frombuffer(payload, np.uint64, offset=begin)
+    at = 0
+    for node, rows, members, words in json.loads(payload[WORD_BYTES:begin]):
+        columns = arrays[at : at + rows * (1 + members + words)].reshape(1 + members + words, rows)
+        yield Partial(node, columns[0], Frame(stores_of(node), tuple(columns[1 : 1 + members])), columns[1 + members :])
+        at += columns.size
+
+
+def receive_partials(payloads: Sequence[bytes], stores_of: StoresOf) -> list[Partial]:
+    """One partial per node, whatever the number of senders, sorted by code; `stores_of` its members by a node's id."""
+    received: dict[str, list[Partial]] = {}
     for payload in payloads:
-        table = pa.ipc.open_stream(payload).read_all()
-        tables.setdefault(table.schema.metadata[_NODE].decode(), []).append(table)
-    return [_from_table(node, pa.concat_tables(parts), stores_by_node[node]) for node, parts in sorted(tables.items())]
-
-
-def _to_bytes(partial: Partial) -> bytes:
-    arrays = [pa.array(array) for array in (partial.codes, *partial.frame.refs, *partial.bits)]
-    names = ["code", *(f"m{member}" for member in range(len(partial.frame.refs)))]
-    names += [f"bits{word}" for word in range(len(partial.bits))]
-    batch = pa.RecordBatch.from_arrays(arrays, names).replace_schema_metadata({_NODE: partial.node.encode()})
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
-
-
-def _from_table(node: str, table: pa.Table, stores: tuple[str, ...]) -> Partial:
-    columns = {name: table.column(name).to_numpy() for name in table.column_names}
-    refs = tuple(columns[f"m{member}"] for member in range(len(stores)))
-    bits = np.stack([columns[name] for name in table.column_names if name.startswith("bits")])
-    return Partial(node, columns["code"], Frame(stores, refs), bits).take(np.argsort(columns["code"]))
+        for partial in _unpacked(payload, stores_of):
+            received.setdefault(partial.node, []).append(partial)
+    whole = (_concat(parts) for _, parts in sorted(received.items()))
+    return [partial.take(np.argsort(partial.codes)) for partial in whole]

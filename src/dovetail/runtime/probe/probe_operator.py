@@ -39,7 +39,7 @@ from dovetail.runtime.stopwatch import Stopwatch
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
-SendOn = Callable[[Partial], None]
+SendOn = Callable[[ProbeNode, Partial], None]
 TakeRows = Callable[[Emit, Frame], None]
 LegKey = tuple[str, int]
 ROWS_A_PIECE = 1 << 16
@@ -301,7 +301,7 @@ class ProbeOperator:
             self._pass_on(child, frame, live)
             return
         if len(partial.codes):
-            self._send_on(partial)
+            self._send_on(child, partial)
 
     def _keyed(self, child: ProbeNode, frame: Frame, bits: U64) -> Partial:
         """What goes on to the child: rows without a NULL in their key."""
