@@ -1,16 +1,17 @@
 """Where results wait as references and become values: only here, in large pieces, whatever found them (A1).
 
-Answers go to one Parquet file per query and task, rows of intermediates to a bucket of their store; both are named by
+Answers go to the files of the task, rows of intermediates to a bucket of their store; both are named by
 attempt, and only a manifest makes them real.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
+import numpy as np
 import pyarrow as pa
 
-from dovetail.core.errors import ColumnTooLarge
+from dovetail.core.errors import ColumnTooLarge, charged
 from dovetail.kernels.evaluate.evaluate import evaluate
 from dovetail.kernels.evaluate.sizes import WORK_BYTES
 from dovetail.plan.fill import filled_by
@@ -19,15 +20,18 @@ from dovetail.plan.query_limits import Found
 from dovetail.query.output_names import unique_names
 from dovetail.runtime.answer_files import AnswerFiles
 from dovetail.runtime.batch_task import BatchTask
-from dovetail.runtime.probe.frame import Frame, FrameValues, slice_of, smaller_frames
+from dovetail.runtime.probe.frame import Frame, FrameValues, concat_frames, slice_of, smaller_frames
 from dovetail.runtime.probe.snapshot import StoreSnapshot
 from dovetail.runtime.report import TaskReport
 from dovetail.runtime.source.store_writer import StoreWriter
+from dovetail.runtime.stopwatch import Stopwatch
 from dovetail.runtime.waiting_rows import WaitingRoom, WaitingRows
 from dovetail.store.bucket_file import BucketMeta, times_of
 
 MAX_WAITING_ROWS = 1_000_000
 ROWS_A_PIECE = 1 << 18
+FEW_ROWS = 1 << 12
+"""Whoever has more pays by the row and not by the piece."""
 BYTES_AT_ONCE = 64 << 20
 BYTES_OF_A_PIECE = 4 * WORK_BYTES
 """Of all columns: so much is made before anybody looks at the time again."""
@@ -70,8 +74,10 @@ class ResultSink:
 
     def close(self) -> None:
         rest = self._waiting.empty()
-        for waiting in rest:
-            self._materialize(waiting)
+        for alike in _alike(rest):
+            if len(alike) == 1 or not self._gather_together(alike):
+                for waiting in alike:
+                    self._materialize(waiting)
         stores = {waiting.emit.query: waiting.emit.into for waiting in rest if waiting.emit.into}
         for query, store in stores.items():
             self._store(store, query)
@@ -86,6 +92,29 @@ class ResultSink:
             for lower in range(0, len(frame), ROWS_A_PIECE):
                 self._gather(waiting.emit, slice_of(frame, lower, ROWS_A_PIECE))
 
+    def _gather_together(self, alike: list[WaitingRows]) -> bool:
+        """The same columns of the same stores for several queries, made once; False if they must be made apart.
+
+        With hundreds of queries most answers are a few rows, and most queries ask for what some others do.
+        """
+        live = [waiting for waiting in alike if waiting.emit.query not in self._report.void_queries]
+        if not live:
+            return True
+        watch = Stopwatch()
+        frames = [waiting.frame for waiting in live]
+        try:
+            arrays = self._values(live[0].emit, concat_frames(frames))
+        except Exception as error:  # noqa: BLE001 - made apart, it fails for who asks for it
+            charged(error)
+            return False
+        ends = np.cumsum([len(frame) for frame in frames]).tolist()
+        share_s = watch.lap() / ends[-1]
+        for waiting, frame, end in zip(live, frames, ends, strict=True):
+            with self._report.charging({waiting.emit.query}):
+                self._report.spend((waiting.emit.query,), share_s * len(frame), self._task.limits)
+                self._keep(waiting.emit, [array.slice(end - len(frame), len(frame)) for array in arrays])
+        return True
+
     def _gather(self, emit: Emit, frame: Frame) -> None:
         """The values of these rows; of fewer at a time if they would be too large together."""
         if emit.query in self._report.void_queries:
@@ -97,6 +126,9 @@ class ResultSink:
             for part in smaller_frames(frame, error):
                 self._gather(emit, part)
             return
+        self._keep(emit, arrays)
+
+    def _keep(self, emit: Emit, arrays: list[pa.Array]) -> None:
         names = unique_names([column.name for column in emit.output])
         piece = pa.RecordBatch.from_arrays(arrays, names)
         found = Found(result_bytes=piece.nbytes if emit.is_answer else 0)
@@ -146,3 +178,13 @@ class ResultSink:
         if pieces and query not in self._report.void_queries:
             with self._report.charging({query}):
                 self._answers.write(query, pieces)
+
+
+def _alike(waiting: Iterable[WaitingRows]) -> Iterable[list[WaitingRows]]:
+    """Few answers of the same columns of the same stores together, all others alone."""
+    found: dict[object, list[WaitingRows]] = {}
+    for number, each in enumerate(waiting):
+        is_small = each.emit.is_answer and each.rows <= FEW_ROWS
+        asked = (each.frames[0].stores, tuple(column.expression for column in each.emit.output))
+        found.setdefault(asked if is_small else number, []).append(each)
+    return found.values()
