@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 from dovetail.core.text_tree import TextTree
 from dovetail.plan.fill import FillPlan
@@ -104,6 +105,11 @@ class SharedPlan:
         if self.placement.partition_count == 1 or self.ships_rows:
             return self
         return replace(self, placements=Placements(all_in_one(self.placement.group_count)), routings=())
+
+    @cached_property
+    def derived(self) -> dict[str, Any]:
+        """What the runtime works out of a node, by the node's id: kept as long as the plan, whatever the batch."""
+        return {}
 
     @cached_property
     def placed_nodes(self) -> dict[str, PlacedNode]:

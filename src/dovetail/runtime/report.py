@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -278,7 +278,7 @@ class TaskReport:
             taken_s = time.perf_counter() - began
             self.seconds_by_part[part] = self.seconds_by_part.get(part, 0.0) + taken_s
 
-    def fail(self, queries: set[str], error: Exception) -> None:
+    def fail(self, queries: Set[str], error: Exception) -> None:
         """These queries' answers of the batch are void; raises what is nobody's fault, such as a broken file."""
         error = charged(error)
         known = {failure.query for failure in self.failures}
@@ -286,7 +286,7 @@ class TaskReport:
         self.void_queries |= queries
 
     @contextmanager
-    def charging(self, queries: set[str]) -> Iterator[None]:
+    def charging(self, queries: Set[str]) -> Iterator[None]:
         """Whatever goes wrong inside is these queries' failure: what is done there is done for nobody else.
 
         An expression that several share fails for all of them. What else goes wrong where they share the work is the

@@ -23,7 +23,7 @@ class Ledger:
         self.committed = max(with_answers, default=-1) if committed is None else committed
         self.given: list[int] = []
         self.marks: list[int] = []
-        self.fail: dict[int, Exception] = {}
+        self.fail: dict[int, BaseException] = {}
         self.open = threading.Event()
         self.open.set()
 
@@ -71,6 +71,16 @@ def test_a_failing_sink_gets_the_same_batch_again_until_it_has_it() -> None:
     assert ledger.given == [0, 1, 1, 1, 2]
     assert ledger.marks == [0, 1, 2]
     assert delivery.error is None
+
+
+@pytest.mark.parametrize(
+    "raised", [KeyboardInterrupt(), SystemExit(3), GeneratorExit(), BaseException("bare")], ids=repr
+)
+def test_whatever_a_sink_raises_it_is_tried_again(raised: BaseException) -> None:
+    ledger = Ledger(0, 1)
+    ledger.fail = {0: raised}
+    assert ledger.delivery().await_delivered(PATIENCE_S)
+    assert ledger.given == [0, 0, 1]
 
 
 def test_the_error_says_batch_attempt_and_the_first_line_and_is_short() -> None:

@@ -123,7 +123,7 @@ class Delivery:
             try:
                 self._deliver(batch, parts)
                 self._advance(batch)
-            except Exception as error:  # noqa: BLE001 - a sink may fail in any way, and that must not end the others
+            except BaseException as error:  # noqa: BLE001 - a sink may raise anything, and must be tried again
                 failures += 1
                 self._fail(error, batch, failures)
             else:
@@ -163,14 +163,14 @@ class Delivery:
             self.error = None
             self._changed.notify_all()
 
-    def _fail(self, error: Exception, batch: int, failures: int) -> None:
+    def _fail(self, error: BaseException, batch: int, failures: int) -> None:
         text = f"batch {batch}, attempt {failures}: {_first_line(error)}"
         if self.error is None:
             _log.warning("%s: %s", self._what, text)
         self.error = text
 
 
-def _first_line(error: Exception) -> str:
+def _first_line(error: BaseException) -> str:
     """Errors of Spark go on for pages."""
     lines = [line for line in without_secrets(str(error)).splitlines() if line.strip()]
     return f"{type(error).__name__}: {lines[0].strip() if lines else ''}"[:LONGEST_ERROR]

@@ -12,24 +12,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from dovetail.kernels.arrow_types import arrow_type
 from dovetail.kernels.evaluate.evaluate import evaluate_mask
-from dovetail.kernels.match.hash_keys import is_exact_type
-from dovetail.kernels.match.leg_bits import no_bits, rows_of_legs
+from dovetail.kernels.match.leg_bits import counts_of_legs, moved_bits, rows_of_leg
 from dovetail.kernels.match.match_pairs import LegBounds, Pairs, ProbeRows, StoredBuckets, StoredRows, match_pairs
 from dovetail.kernels.match.match_ranges import match_ranges
 from dovetail.kernels.word_bits import WORD_BITS, bit_at
-from dovetail.plan.probe_tree import Emit, Leg, ProbeNode, member_name
+from dovetail.plan.probe_tree import Emit, Leg, ProbeNode
 from dovetail.plan.query_limits import Found
-from dovetail.plan.store_plan import ROW
 from dovetail.plan.visibility import Visibility
-from dovetail.query.expression import Call, Expression, all_of, rename_relations
-from dovetail.query.types import BOOLEAN
+from dovetail.query.expression import Expression, all_of
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.factorized.factorized_operator import FactorizedOperator
 from dovetail.runtime.probe.frame import Frame, FrameValues, concat_frames
+from dovetail.runtime.probe.node_facts import facts_of
 from dovetail.runtime.probe.partial import Partial
-from dovetail.runtime.probe.probe import BucketEntries, Probe, bounds_of
+from dovetail.runtime.probe.probe import BucketEntries, Probe
 from dovetail.runtime.probe.range_demands import RangeDemands, needs_ranges, range_demands
 from dovetail.runtime.probe.route_entries import EntryChoice, Part, Route
 from dovetail.runtime.probe.snapshot import NO_TIMES, Entries, SelectionBits, StoreSnapshot, time_range_of
@@ -41,7 +38,6 @@ U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
 SendOn = Callable[[ProbeNode, Partial], None]
 TakeRows = Callable[[Emit, Frame], None]
-LegKey = tuple[str, int]
 ROWS_A_PIECE = 1 << 16
 LOOKS_AFTER_S = 0.05
 
@@ -100,8 +96,9 @@ class ProbeOperator:
         if node.step.before_batch is None:
             # What a fill joins is not what new rows meet: planners shall not learn from it.
             self._report.steps.append(count)
-        with self._report.charging({leg.query for leg in node.legs}):
-            members, bounds = bounds_of(node)
+        facts = facts_of(self._task.plan, node, self._task.timezone)
+        with self._report.charging(facts.queries):
+            members, bounds = facts.members, facts.bounds
             selections = self.selection_bits(node.step.target, node.legs)
             choices = route.stored(part, partial.codes)
             rows = ProbeRows(partial.codes, partial.bits, self._member_times(members, partial, start_times))
@@ -178,7 +175,7 @@ class ProbeOperator:
     def _matches(self, probe: Probe, stored: Sequence[BucketEntries], watch: Stopwatch) -> Iterator[tuple[Frame, U64]]:
         """Pairs as frames, and the legs that want each."""
         step = probe.node.step
-        confirm = self._confirmation(probe.node)
+        confirm = facts_of(self._task.plan, probe.node, self._task.timezone).confirm
         find = self._by_keys if probe.ranges is None else self._within_ranges
         for pairs in find(probe, stored):
             probe.count.near_rows += pairs.near_count
@@ -229,17 +226,6 @@ class ProbeOperator:
         has_keys = bool(step.index.keys)
         return match_ranges(probe.rows, stored, bounds, ranges, has_keys=has_keys, max_pairs=self._task.max_pairs)
 
-    def _confirmation(self, node: ProbeNode) -> Expression | None:
-        """What must be evaluated because equal codes do not prove equal keys; None when they do."""
-        keys = node.step.index.keys
-        if not keys or (len(keys) == 1 and is_exact_type(arrow_type(keys[0].type, self._task.timezone))):
-            return None
-        equalities = tuple(
-            Call("eq", (probe, rename_relations(stored, {ROW: member_name(node.member)})), BOOLEAN)
-            for probe, stored in zip(node.step.probe_keys, keys, strict=True)
-        )
-        return all_of(equalities)
-
     def _confirmed(self, frame: Frame, bits: U64, confirm: Expression | None) -> tuple[Frame, U64]:
         if confirm is None:
             return frame, bits
@@ -253,52 +239,56 @@ class ProbeOperator:
     def _decide(self, node: ProbeNode, frame: Frame, bits: U64) -> dict[str, int]:
         """Give every leg the rows it wants: whole ones away, the others on to the next probe. How many, by query."""
         pairs_by_query: dict[str, int] = {}
-        emit_by_leg = {(emit.query, emit.start): emit for emit in node.emits}
-        kept_by_leg: dict[LegKey, I64] = {}
-        for leg, wanted_idx in zip(node.legs, rows_of_legs(bits, len(node.legs)), strict=True):
-            if len(wanted_idx) == 0 or leg.query in self._report.void_queries:
+        facts = facts_of(self._task.plan, node, self._task.timezone)
+        for place, count in enumerate(counts_of_legs(bits, len(node.legs))):
+            query = node.legs[place].query
+            if count == 0 or query in self._report.void_queries:
                 continue
-            pairs_by_query[leg.query] = pairs_by_query.get(leg.query, 0) + len(wanted_idx)
-            if not self._report.count(leg.query, Found(pairs=len(wanted_idx)), self._task.limits):
-                continue
-            with self._report.charging({leg.query}):
-                idx = self._without_residuals(leg, frame, wanted_idx)
-                emit = emit_by_leg.get((leg.query, leg.start))
-                if emit is None:
-                    kept_by_leg[leg.query, leg.start] = idx
-                elif not emit.is_answer or self._report.count(leg.query, Found(results=len(idx)), self._task.limits):
-                    self._take(emit, frame if len(idx) == len(frame) else frame.take(idx))
-        for child in node.children:
-            self._pass_on(child, frame, kept_by_leg)
+            pairs_by_query[query] = pairs_by_query.get(query, 0) + count
+            if self._report.count(query, Found(pairs=count), self._task.limits):
+                with self._report.charging({query}):
+                    self._decide_leg(node.legs[place], place, facts.emit_by_leg[place], frame, bits)
+        _take_bits(bits, [place for place, leg in enumerate(node.legs) if leg.query in self._report.void_queries])
+        for child, places in zip(node.children, facts.places_by_child, strict=True):
+            self._pass_on(child, places, frame, bits)
         return pairs_by_query
+
+    def _decide_leg(self, leg: Leg, place: int, emit: Emit | None, frame: Frame, bits: U64) -> None:
+        """Rows that its residual predicates refuse lose the leg's bit."""
+        if emit is None and not leg.residuals:
+            return
+        idx = rows_of_leg(bits, place)
+        if leg.residuals:
+            kept = self._without_residuals(leg, frame, idx)
+            _take_bits(bits, [place])
+            bits[place // WORD_BITS, kept] |= bit_at(place)
+            idx = kept
+        if emit is None:
+            return
+        if not emit.is_answer or self._report.count(leg.query, Found(results=len(idx)), self._task.limits):
+            self._take(emit, frame if len(idx) == len(frame) else frame.take(idx))
 
     def _without_residuals(self, leg: Leg, frame: Frame, idx: I64) -> I64:
         """Only rows that pass everything else come here: SQL lets a predicate guard a later one from failing."""
-        if not leg.residuals:
-            return idx
         values = FrameValues(frame.take(idx), self._snapshots)
         watch = Stopwatch()
         kept: I64 = idx[evaluate_mask(all_of(leg.residuals), values.column, len(idx), timezone=self._task.timezone)]
         self._report.spend((leg.query,), watch.lap(), self._task.limits)
         return kept
 
-    def _pass_on(self, child: ProbeNode, frame: Frame, kept_by_leg: Mapping[LegKey, I64]) -> None:
-        bits = no_bits(len(child.legs), len(frame))
-        for place, leg in enumerate(child.legs):
-            idx = kept_by_leg.get((leg.query, leg.start))
-            if idx is not None:
-                bits[place // WORD_BITS][idx] |= bit_at(place)
-        wanted = np.flatnonzero(np.bitwise_or.reduce(bits))
+    def _pass_on(self, child: ProbeNode, places: I64, frame: Frame, bits: U64) -> None:
+        """What the child's legs still want; they stand at `places` in `bits`."""
+        own, wanted = moved_bits(bits, places)
         if len(wanted) == 0:
             return
-        is_part = len(wanted) < len(frame)
-        passed, bits = (frame.take(wanted), bits[:, wanted]) if is_part else (frame, bits)
+        passed = frame.take(wanted) if len(wanted) < len(frame) else frame
         try:
-            partial = self._keyed(child, passed, bits)
+            partial = self._keyed(child, passed, own)
         except Exception as error:  # noqa: BLE001 - whatever the key raises on these rows
-            self._fail_apart(child, passed, bits, error)
-            live = {key: idx for key, idx in kept_by_leg.items() if key[0] not in self._report.void_queries}
-            self._pass_on(child, frame, live)
+            self._fail_apart(child, passed, own, error)
+            void = [place for place, leg in enumerate(child.legs) if leg.query in self._report.void_queries]
+            _take_bits(bits, places[void].tolist())
+            self._pass_on(child, places, frame, bits)
             return
         if len(partial.codes):
             self._send_on(child, partial)
@@ -322,6 +312,11 @@ class ProbeOperator:
         self._report.fail(guilty or {leg.query for leg in child.legs}, error)
 
 
+def _take_bits(bits: U64, places: Sequence[int]) -> None:
+    for place in places:
+        bits[place // WORD_BITS] &= ~bit_at(place)
+
+
 def _in_larger_pieces(matches: Iterable[tuple[Frame, U64]]) -> Iterator[tuple[Frame, U64]]:
     """What is found in several buckets, together: deciding and sending cost as much for a few rows as for many."""
     frames: list[Frame] = []
@@ -332,7 +327,12 @@ def _in_larger_pieces(matches: Iterable[tuple[Frame, U64]]) -> Iterator[tuple[Fr
         bits.append(own)
         rows += len(frame)
         if rows >= ROWS_A_PIECE:
-            yield concat_frames(frames), np.concatenate(bits, axis=1)
+            yield concat_frames(frames), _side_by_side(bits)
             frames, bits, rows = [], [], 0
     if frames:
-        yield concat_frames(frames), np.concatenate(bits, axis=1)
+        yield concat_frames(frames), _side_by_side(bits)
+
+
+def _side_by_side(bits: Sequence[U64]) -> U64:
+    """One layout, so that kernels are compiled once."""
+    return np.ascontiguousarray(bits[0] if len(bits) == 1 else np.concatenate(bits, axis=1))
