@@ -33,8 +33,15 @@ def may_be_compared(sql: str) -> bool:
 
 def answers_of(table: pa.Table) -> Answers:
     """Rows as texts, columns by their place; no sign of a zero, and sums of doubles by their leading digits."""
-    columns = [[_text(value) for value in column.to_pylist()] for column in table.columns]
+    columns = [[_text(value) for value in _countable(column).to_pylist()] for column in table.columns]
     return Counter(zip(*columns, strict=True)) if columns else Counter()
+
+
+def _countable(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Days and microseconds as numbers: SQL has years that Python has not."""
+    if pa.types.is_date32(column.type):
+        return column.cast(pa.int32())
+    return column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
 
 
 def with_good_keys(answers: Answers, key_places: Iterable[int]) -> Answers:
