@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from benchmarks.hostile.records import Outcome
 from dovetail.core.errors import DovetailError, SqlError
+from dovetail.store.readable_texts import with_readable_texts
 
 Answers = Counter[tuple[str, ...]]
 _NOT_COMPARED = re.compile(r"LEFT |FULL |NOT EXISTS|window\(|Range |approx_count_distinct", re.IGNORECASE)
@@ -33,7 +34,9 @@ def may_be_compared(sql: str) -> bool:
 
 def answers_of(table: pa.Table) -> Answers:
     """Rows as texts, columns by their place; no sign of a zero, and sums of doubles by their leading digits."""
-    columns = [[_text(value) for value in _countable(column).to_pylist()] for column in table.columns]
+    columns = [
+        [_text(value) for value in _countable(column).to_pylist()] for column in with_readable_texts(table).columns
+    ]
     return Counter(zip(*columns, strict=True)) if columns else Counter()
 
 

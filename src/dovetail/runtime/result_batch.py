@@ -11,6 +11,7 @@ import pyarrow as pa
 from dovetail.query.join_query import OutputColumn
 from dovetail.store.manifest import ResultPart
 from dovetail.store.read_answers import answer_schema, read_answers
+from dovetail.store.readable_texts import with_readable_texts
 
 TakeBatch = Callable[[pa.Table, int], object]
 """A user's function: the answers of a batch, and its number."""
@@ -34,4 +35,4 @@ def answers_table(
     root: Path, output: tuple[OutputColumn, ...], parts: tuple[ResultPart, ...], timezone: str
 ) -> pa.Table:
     """Answers as one table, in the order of parts and rows."""
-    return read_answers(root, answer_schema(output, timezone), parts)
+    return with_readable_texts(read_answers(root, answer_schema(output, timezone), parts))

@@ -14,6 +14,7 @@ from dovetail.query.answer_columns import answer_columns
 from dovetail.query.join_query import JoinQuery, OutputColumn
 from dovetail.query.output_names import unique_names
 from dovetail.store.manifest import ResultPart
+from dovetail.store.readable_texts import with_readable_texts
 from dovetail.store.result_parts import read_result
 
 
@@ -31,7 +32,7 @@ def read_answers(root: Path, schema: pa.Schema, parts: Iterable[ResultPart]) -> 
 def current_answers(root: Path, query: JoinQuery, parts: Iterable[ResultPart], timezone: str) -> pa.Table:
     """What the query answers as of these parts: all rows, or of an updating query those that were not taken back."""
     table = read_answers(root, answer_schema(answer_columns(query), timezone), parts)
-    return fold_changes(table) if query.is_updating else table
+    return with_readable_texts(fold_changes(table) if query.is_updating else table)
 
 
 def fold_changes(changes: pa.Table) -> pa.Table:

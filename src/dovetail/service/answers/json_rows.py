@@ -10,6 +10,8 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
+from dovetail.store.readable_texts import with_readable_texts
+
 
 def json_bytes(value: Any) -> bytes:
     """What JSON does not have must not fail an answer: half a character becomes «?», NaN and infinity null."""
@@ -27,7 +29,7 @@ def json_rows(table: pa.Table) -> list[dict[str, Any]]:
     >>> json_rows(pa.table({"price": [decimal.Decimal("1.50"), None], "x": [1.0, float("nan")]}))
     [{'price': '1.50', 'x': 1.0}, {'price': None, 'x': 'NaN'}]
     """
-    columns = [_json_values(column.combine_chunks()) for column in table.columns]
+    columns = [_json_values(column.combine_chunks()) for column in with_readable_texts(table).columns]
     return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
