@@ -200,3 +200,19 @@ def test_texts_of_joined_rows_are_gathered_a_few_at_a_time(tmp_path: Path, monke
         pairs = session.results("pairs").to_pylist()
         assert session.results("largest").to_pylist() == [{"s": max(row["s"] for row in pairs), "n": len(pairs)}]
         assert len(pairs) == sum(16 * count**2 for count in Counter(table.column("k").to_pylist()).values())
+
+
+def test_windows_without_number_stop_their_query_before_they_are_made(tmp_path: Path) -> None:
+    """Each row is in 86 million of them."""
+    schema = pa.schema([("k", pa.int64()), ("ts", pa.timestamp("us", "UTC"))])
+    table = pa.table({"k": [1, 2, 3], "ts": [0, 500, 100_000_000]}, schema)
+    with LocalSession(tmp_path, max_pairs_per_batch=1_000) as session:
+        session.create_stream("a", schema, "ts")
+        many = session.create_query(
+            "SELECT k, COUNT(*) AS n FROM a GROUP BY k, window(ts, '1 day', '1 millisecond')", "many"
+        )
+        session.create_query("SELECT k, COUNT(*) AS n FROM a GROUP BY k, window(ts, '10 seconds', '5 seconds')", "few")
+        session.push({"a": table})
+        assert many.status.state is QueryState.QUARANTINED
+        assert "max_pairs_per_batch = 1,000" in str(many.status.error)
+        assert sorted(session.results("few").column("k").to_pylist()) == [1, 1, 2, 2]

@@ -94,3 +94,12 @@ def test_texts_of_a_list_are_not_compared_with_each_other(monkeypatch: pytest.Mo
     values = [Counting(f"x{i}", STRING) for i in range(50)]
     assert merge_branches(list(values), "UTC") is not None
     assert compared < 10 * len(values)
+
+
+def test_a_row_is_kept_in_a_thousand_windows_and_no_more() -> None:
+    text = "SELECT x.k FROM (SELECT *, window(ts, '1 day', '{}') AS w FROM a) AS x JOIN a AS y ON x.k = y.k"
+    compile_sql(text.format("90 seconds"), STREAMS)
+    with pytest.raises(UnsupportedSql, match="86,400 windows") as refused:
+        compile_sql(text.format("1 second"), STREAMS)
+    assert refused.value.where
+    assert "slide by at least" in str(refused.value.hint)

@@ -30,6 +30,7 @@ from dovetail.query.stream import Stream
 from dovetail.query.types import BOOLEAN, TIMESTAMP, WINDOW
 
 MAX_PARTS = 20_000
+MAX_WINDOWS_OF_A_ROW = 1_000
 """Of a column's expression."""
 
 
@@ -147,6 +148,12 @@ class RelationBinder:
         except QueryError as error:
             where = self.source.where(call)
             raise UnsupportedSql(str(error), where=where, hint="window(ts, size, slide, offset)") from None
+        if read.size_us > MAX_WINDOWS_OF_A_ROW * read.slide_us:
+            raise UnsupportedSql(
+                f"each row is in {-(-read.size_us // read.slide_us):,} windows, and would be kept in each of them",
+                where=self.source.where(call),
+                hint=f"slide by at least the {MAX_WINDOWS_OF_A_ROW:,}th part of the size, or join by BETWEEN on event times",
+            )
         fields = tuple(Column(inner.alias, name, read.time.type) for name in (WINDOW_START, WINDOW_END))
         name = item.alias if isinstance(item, exp.Alias) else "window"
         return hop_window, VisibleColumn(name, Call("struct", fields, WINDOW))

@@ -27,13 +27,15 @@ def close_windows(
     pane, window = group.pane, user.window
     if pane is None or window is None:
         raise ValueError(f"{group.id} has no windows")
-    after_us, until_us = closing
     found: dict[str, PartialGroups] = {}
     for table in group.tables:
-        lower_us = after_us - window.size_us
-        kept = GroupStore(task, table).in_panes(ranges, lower_us, until_us, user.first_batch)
+        lower_us = closing[0] - window.size_us
+        kept = GroupStore(task, table).in_panes(ranges, lower_us, closing[1], user.first_batch)
         rows = concat_groups([kept, new[table.id]])
-        found[table.id] = fold_groups(table, in_closing_windows(rows, pane, window, after_us, until_us))
+        in_windows = in_closing_windows(rows, pane, window, closing, lambda pairs: answers.may_pair(user, pairs))
+        if in_windows is None:
+            return
+        found[table.id] = fold_groups(table, in_windows)
     groups = found[group.id]
     distinct = {
         (COUNTED_BY_DETAIL[table.detail], table.arguments): distinct_counts(groups, table, found[table.id])

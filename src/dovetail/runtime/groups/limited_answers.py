@@ -33,6 +33,10 @@ class GroupAnswers:
             self._report.fail({user.query}, error)
             return None
 
+    def may_pair(self, user: GroupUser, pairs: int) -> bool:
+        """Whether so many groups and windows that they are part of are within its limit: False stops the query."""
+        return self._report.count(user.query, Found(pairs=pairs), self._task.limits)
+
     def write(self, user: GroupUser, columns: list[pa.Array]) -> None:
         rows, size = len(columns[0]), sum(column.nbytes for column in columns)
         if rows and self._report.count(user.query, Found(results=rows, result_bytes=size), self._task.limits):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 
@@ -14,12 +16,18 @@ BEGINNING = -(1 << 62)
 
 
 def in_closing_windows(
-    rows: PartialGroups, pane: Pane, window: UserWindow, after_us: int, until_us: int
-) -> PartialGroups:
-    """A row for each window that a row's pane is in and that ends after `after_us`, at the latest at `until_us`.
+    rows: PartialGroups,
+    pane: Pane,
+    window: UserWindow,
+    closing: tuple[int, int],
+    may_make: Callable[[int], bool],
+) -> PartialGroups | None:
+    """A row for each window that a row's pane is in and that ends after the first time, at the latest at the second.
 
-    The pane of such a row is the start of the window.
+    The pane of such a row is the start of the window. None if `may_make` forbids so many: a day that slides by a
+    millisecond has each row in millions of windows.
     """
+    after_us, until_us = closing
     if rows.panes is None:
         raise ValueError("windows are made of panes")
     lower = np.maximum(rows.panes + pane.width_us - window.size_us, after_us - window.size_us + 1)
@@ -29,6 +37,8 @@ def in_closing_windows(
         return rows.take(idx)
     first = lower + (window.offset_us - lower) % window.slide_us
     counts = np.maximum((upper - first) // window.slide_us + 1, 0)
+    if not may_make(int(counts.sum())):
+        return None
     idx = np.repeat(np.arange(rows.rows), counts)
     steps = np.arange(len(idx)) - np.repeat(np.cumsum(counts) - counts, counts)
     found = rows.take(idx)
