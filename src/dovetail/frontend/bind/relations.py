@@ -152,7 +152,7 @@ class RelationBinder:
             raise UnsupportedSql(
                 f"each row is in {-(-read.size_us // read.slide_us):,} windows, and would be kept in each of them",
                 where=self.source.where(call),
-                hint=f"slide by at least the {MAX_WINDOWS_OF_A_ROW:,}th part of the size, or join by BETWEEN on event times",
+                hint=f"slide by at least 1/{MAX_WINDOWS_OF_A_ROW:,} of the size, or join by BETWEEN on event times",
             )
         fields = tuple(Column(inner.alias, name, read.time.type) for name in (WINDOW_START, WINDOW_END))
         name = item.alias if isinstance(item, exp.Alias) else "window"
