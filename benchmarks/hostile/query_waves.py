@@ -31,9 +31,12 @@ class QueryWaves:
         self._number = 0
 
     def run(self, queries: Sequence[HostileQuery]) -> list[Tried]:
+        """Several at once, but each that would take Spark down alone: so a batch tells what one of them costs."""
         for hostile in queries:
+            if not hostile.compares:
+                self._run_wave()
             self._create(hostile)
-            if len(self._accepted) == self._per_wave:
+            if len(self._accepted) == self._per_wave or not hostile.compares:
                 self._run_wave()
         self._run_wave()
         return self.tried
