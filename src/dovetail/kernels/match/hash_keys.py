@@ -195,13 +195,26 @@ def _placed(codes: Any, words: Any) -> Any:
 def _hash_bytes(values: Any, offsets: Any) -> U64:
     words = np.empty(len(offsets) - 1, np.uint64)
     for i in range(len(offsets) - 1):
-        start, stop = offsets[i], offsets[i + 1]
-        word = np.uint64(stop - start)
+        start, stop = np.uint64(offsets[i]), np.uint64(offsets[i + 1])
+        word = stop - start
+        while stop - start >= np.uint64(8):
+            word = _mix_word(word ^ _eight_bytes(values, start))
+            start += np.uint64(8)
         chunk = np.uint64(0)
         for j in range(start, stop):
             chunk = (chunk << np.uint64(8)) | np.uint64(values[j])
-            if (j - start) & 7 == 7:
-                word = _mix_word(word ^ chunk)
-                chunk = np.uint64(0)
         words[i] = _mix_word(word ^ chunk)
     return words
+
+
+@njit(cache=True)
+def _eight_bytes(values: Any, start: Any) -> Any:
+    """The first one highest. Written out, the compiler makes one load of it."""
+    chunk = np.uint64(values[start]) << np.uint64(56)
+    chunk |= np.uint64(values[start + np.uint64(1)]) << np.uint64(48)
+    chunk |= np.uint64(values[start + np.uint64(2)]) << np.uint64(40)
+    chunk |= np.uint64(values[start + np.uint64(3)]) << np.uint64(32)
+    chunk |= np.uint64(values[start + np.uint64(4)]) << np.uint64(24)
+    chunk |= np.uint64(values[start + np.uint64(5)]) << np.uint64(16)
+    chunk |= np.uint64(values[start + np.uint64(6)]) << np.uint64(8)
+    return chunk | np.uint64(values[start + np.uint64(7)])
