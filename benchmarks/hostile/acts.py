@@ -12,6 +12,7 @@ from benchmarks.hostile.arena import HANG_S, Arena, Hang, within
 from benchmarks.hostile.judge import of_refusal
 from benchmarks.hostile.kills import FILLS, KILLS, RAISES, kill_workers, striking
 from benchmarks.hostile.records import Outcome, Tried
+from benchmarks.hostile.world import NEAR
 from dovetail.core.errors import DovetailError
 
 CHANNEL = "session on Spark"
@@ -191,7 +192,7 @@ def _struck(name: str) -> Callable[[Arena], object]:
 
     def run(arena: Arena) -> None:
         with striking():
-            query = arena.session.create_query("SELECT a.k, b.v FROM a JOIN b ON a.k = b.k AND b.ts = a.ts", name)
+            query = arena.session.create_query(f"SELECT a.k, b.v FROM a JOIN b ON a.k = b.k AND {NEAR}", name)
             arena.run_wave()
             state = query.status.state
             query.drop()

@@ -103,3 +103,36 @@ def test_a_row_is_kept_in_a_thousand_windows_and_no_more() -> None:
         compile_sql(text.format("1 second"), STREAMS)
     assert refused.value.where
     assert "slide by at least" in str(refused.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("SELECT k FROM a WHERE NULL", "a filter that is NULL"),
+        ("SELECT a.k FROM a JOIN a AS b ON NULL", "a filter that is NULL"),
+        ("SELECT k, COUNT(*) AS n FROM a GROUP BY k HAVING NULL", "a filter that is NULL"),
+        ("SELECT 1e-99999999999 AS x FROM a", "exponent beyond"),
+        ("SELECT k\x1cFROM a", r"'\\x1c' is no white space"),
+        ("SELECT k FROM a\x85WHERE v = 1", r"'\\x85' is no white space"),
+    ],
+)
+def test_what_spark_does_not_read_is_refused(text: str, told: str) -> None:
+    with pytest.raises(SqlError, match=told) as refused:
+        compile_sql(text, STREAMS)
+    assert refused.value.where
+    assert refused.value.hint
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT k FROM a WHERE NULL AND v = 1",
+        "SELECT k FROM a WHERE CAST(NULL AS BOOLEAN)",
+        "SELECT 1e-300 AS x FROM a",
+        "SELECT k FROM a WHERE s = '\x1c'",
+        "SELECT k /* \x1f */ FROM a",
+        "SELECT\x0bk\x0cFROM a",
+    ],
+)
+def test_what_is_close_to_it_is_read(text: str) -> None:
+    compile_sql(text, STREAMS)

@@ -204,7 +204,7 @@ class _QueryReader:
     def _add_condition(self, node: exp.Expr) -> None:
         # ON sees only the relations up to its join.
         binder = ExpressionBinder(self.scope, self.timezone)
-        self.conditions.extend(conjuncts_of(binder.bind_condition(node)))
+        self.conditions.extend(conjuncts_of(binder.bind_filter(node)))
 
     def _read_where(self, node: exp.Expr) -> None:
         for part in conjunct_nodes(node):
@@ -213,7 +213,8 @@ class _QueryReader:
                 self._join_subquery(found, part)
             else:
                 binder = ExpressionBinder(self.scope, self.timezone)
-                self.where.extend(conjuncts_of(binder.bind_condition(part)))
+                bind = binder.bind_filter if part is node else binder.bind_condition
+                self.where.extend(conjuncts_of(bind(part)))
 
     def _join_subquery(self, found: SubqueryJoin, node: exp.Expr) -> None:
         self._take_kind(found.kind, node)
@@ -231,7 +232,7 @@ class _QueryReader:
         where = found.select.args.get("where")
         if where is not None:
             refuse_leftovers(where, ("this",), self.source)
-            self.conditions.extend(conjuncts_of(binder.bind_condition(where.this)))
+            self.conditions.extend(conjuncts_of(binder.bind_filter(where.this)))
         self.hidden = (relation,)
 
 

@@ -98,7 +98,7 @@ class GroupBinder(ExpressionBinder):
         condition: Expression = TRUE
         if having is not None:
             refuse_leftovers(having, ("this",), self.source)
-            condition = self.bind_condition(having.this)
+            condition = self.bind_filter(having.this)
         try:
             return Aggregation(self.keys.expressions, tuple(self.aggregates), self.window, condition)
         except QueryError as error:

@@ -89,6 +89,17 @@ class NodeBinder:
     def bind_condition(self, node: exp.Expr) -> Expression:
         return self.as_boolean(self.bind(node), node)
 
+    def bind_filter(self, node: exp.Expr) -> Expression:
+        """A whole WHERE, ON or HAVING: a NULL without a type, which may stand inside one, is none for Spark."""
+        bound = self.bind(node)
+        if bound.type == NULL:
+            raise TypeMismatch(
+                "a filter that is NULL, without a type",
+                where=self.source.where(node),
+                hint="write CAST(NULL AS BOOLEAN)",
+            )
+        return self.as_boolean(bound, node)
+
     def as_boolean(self, expression: Expression, node: exp.Expr) -> Expression:
         if expression.type not in (BOOLEAN, NULL):
             raise TypeMismatch(

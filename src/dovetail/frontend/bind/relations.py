@@ -117,7 +117,7 @@ class RelationBinder:
         if where is None:
             return ()
         refuse_leftovers(where, ("this",), self.source)
-        return conjuncts_of(binder.bind_condition(where.this))
+        return conjuncts_of(binder.bind_filter(where.this))
 
     def _check_unique(self, columns: list[VisibleColumn], select: exp.Select) -> None:
         count_by_name = Counter(column.name.lower() for column in columns)

@@ -20,6 +20,10 @@ def fits_integer(value: int, sql_type: SqlType) -> bool:
     return -half <= value < half
 
 
+MAX_EXPONENT = (1 << 31) - 1
+"""Java reads no number with more, however small the number is."""
+
+
 def number_literal(text: str) -> Literal:
     """`1` is an int or bigint, `1.5` a decimal, `1e0` a double.
 
@@ -30,6 +34,8 @@ def number_literal(text: str) -> Literal:
         nearest = float(text)
         if not math.isfinite(nearest):
             raise LiteralError(f"{text} is beyond all doubles")
+        if abs(int(text.lower().partition("e")[2])) > MAX_EXPONENT:
+            raise LiteralError(f"{text} has an exponent beyond {MAX_EXPONENT:,}")
         return Literal(nearest, DOUBLE)
     value = Decimal(text)
     if "." not in text:

@@ -12,6 +12,7 @@ Deviations from sqlglot's Spark dialect, each because the default would lose or 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -198,6 +199,7 @@ def misplaced_within(source: SourceText, offset: int) -> UnsupportedSql:
 
 
 _DIALECT = DovetailSpark()
+_SEPARATORS = re.compile("[\x1c-\x1f\x85]")
 MAX_DEPTH = 128
 MAX_CHARACTERS, MAX_WORDS = 1_000_000, 20_000
 """Compiling takes time in the process that runs everybody's batches: a text has some seconds of it at most."""
@@ -210,6 +212,7 @@ def parse_sql(text: str) -> exp.Select:
     try:
         tokens = tokens_of(text)
         _refuse_length(tokens, source)
+        _refuse_separators(text, tokens, source)
         parser = _DIALECT.parser(error_level=ErrorLevel.IMMEDIATE)
         statements = [statement for statement in parser.parse(tokens, text) if statement is not None]
     except TokenError as error:
@@ -252,6 +255,21 @@ def _refuse_unreadable(text: str, source: SourceText) -> None:
             where=source.where(error.start),
             hint="write the whole character, or leave it out",
         ) from None
+
+
+def _refuse_separators(text: str, tokens: list[Token], source: SourceText) -> None:
+    """Python takes a few control characters for white space that SQL does not; in texts and comments they may stand."""
+    if not _SEPARATORS.search(text):
+        return
+    begin = 0
+    for token in tokens:
+        gap = text[begin : token.start]
+        found = _SEPARATORS.search(gap)
+        if found and "--" not in gap and "/*" not in gap:
+            raise SqlSyntaxError(
+                f"{found[0]!a} is no white space", where=source.where(begin + found.start()), hint="write a blank"
+            )
+        begin = token.end + 1
 
 
 def _refuse_length(tokens: list[Token], source: SourceText) -> None:
