@@ -68,7 +68,7 @@ PLACES: dict[str, tuple[str, Any, str, Callable[..., bool]]] = {
     "matching": (
         CULPRIT,
         probe_operator.ProbeOperator,
-        "_pairs",
+        "_by_keys",
         lambda _, probe, *__: any(_is_of_culprit(leg.query) for leg in probe.node.legs),
     ),
     "deciding a residual": (

@@ -32,10 +32,12 @@ REFUSED = [
     ("SELECT CAST(s AS STRING COLLATE UTF8_LCASE) AS c FROM a", "line 1, column 25"),
     ("SELECT CAST(s AS CHAR) AS c FROM a", "line 1, column 22"),
     ("SELECT round(x, CAST(NULL AS INT)) AS r FROM a", None),
+    ("SELECT trim(BOTH s) AS t FROM a", None),
 ]
 READ = [
     "SELECT CAST(s AS VARCHAR(3)) AS v, CAST(x AS CHAR(3)) AS c, CAST(x AS DEC(5)) AS d, x::long AS l FROM a",
     "SELECT x, CASE ok WHEN TRUE THEN 1 END AS c, -x AS m, 5L AS l, 1.5D AS d, 2BD AS e, `s` FROM a AS `a`;",
+    "SELECT trim(LEADING FROM s) AS t, trim('x' FROM s) AS u, trim(s) AS v FROM a",
     "SELECT trim(BOTH 'x' FROM s) AS t, extract(YEAR FROM ts) AS y, substring(s, 1, 2) AS u, x::STRING AS v FROM a",
     "SELECT a.x FROM a, b WHERE a.k = b.k AND a.ts > b.ts - INTERVAL 1 MINUTE 30 SECONDS AND NOT a.s LIKE 'a!%'",
     "SELECT a.x FROM a WITHIN 5 SECONDS JOIN b WITHIN INTERVAL '1' MINUTE ON a.k = b.k AND ! a.ok",

@@ -336,10 +336,13 @@ class _Grammar:
         self._expression()
 
     def _trim_arguments(self) -> None:
-        _ = self._takes("BOTH") or self._takes("LEADING") or self._takes("TRAILING")
+        has_side = self._takes("BOTH") or self._takes("LEADING") or self._takes("TRAILING")
         if self._word() != "FROM":
             self._list(self._expression)
-        if self._takes("FROM"):
+        if has_side:
+            self._needs("FROM")
+            self._expression()
+        elif self._takes("FROM"):
             self._expression()
 
     def _substring_arguments(self) -> None:

@@ -39,7 +39,6 @@ ALL_PASS = -1
 NONE_PASS = -2
 NO_LOWER = NULL_TIME + 1
 NO_UPPER = np.iinfo(np.int64).max
-_MERGE_UP_TO = 8
 _BUCKET, _ROW, _FIRST, _ENTRY = range(4)
 """Where matching goes on: a bucket, a probe row, the first entry not below its code, the next entry of its run."""
 _NOT_BEGUN = -1
@@ -212,20 +211,6 @@ def match_pairs(probe: ProbeRows, stored: StoredBuckets, bounds: LegBounds, *, m
         room = min(max_pairs, 4 * room)
 
 
-def code_runs(codes: U64, probe_idx: I64, stored_codes: U64) -> tuple[I64, I64, I64]:
-    """The probe rows (ascending by `codes`) that have partners, where their runs begin, and where they end."""
-    probe_idx, first, ends = _runs(codes, probe_idx, stored_codes, _positions(codes, stored_codes))
-    begin = first.astype(np.int64)
-    return probe_idx, begin, begin + np.diff(ends, prepend=0)
-
-
-def _positions(codes: U64, stored_codes: U64) -> U64:
-    """For each probe code the first stored one that is not below it."""
-    is_much_longer = len(stored_codes) >= _MERGE_UP_TO * len(codes)
-    positions = _searched_positions if is_much_longer else _merged_positions
-    return positions(codes, stored_codes)  # type: ignore[no-any-return]
-
-
 class _Probing(NamedTuple):
     codes: Any
     bits: Any
@@ -392,130 +377,3 @@ def _first_not_below(address: Any, count: Any, left: Any, code: Any) -> Any:
         else:
             right = middle
     return left
-
-
-@njit(cache=True)
-def _merged_positions(probe_codes: Any, stored_codes: Any) -> Any:
-    """For each probe code the first stored one that is not below it, found by stepping through both."""
-    first = np.empty(len(probe_codes) + 1, np.uint64)
-    i, position = np.uint64(0), np.uint64(0)
-    probe_count, stored_count = np.uint64(len(probe_codes)), np.uint64(len(stored_codes))
-    while i < probe_count and position < stored_count:
-        first[i] = position
-        is_below = np.uint64(stored_codes[position] < probe_codes[i])
-        position += is_below
-        i += np.uint64(1) - is_below
-    first[i:] = stored_count
-    return first[:-1]
-
-
-@njit(cache=True)
-def _searched_positions(probe_codes: Any, stored_codes: Any) -> Any:
-    """The same where there are many more stored codes: double the step until past the code, then halve the gap."""
-    count = len(stored_codes)
-    first = np.empty(len(probe_codes), np.uint64)
-    left = 0
-    for i in range(len(probe_codes)):
-        code = probe_codes[i]
-        step = 1
-        while left + step < count and stored_codes[left + step] < code:
-            left += step
-            step += step
-        right = min(left + step, count)
-        if left < count and stored_codes[left] < code:
-            left += 1
-        while left < right:
-            middle = (left + right) >> 1
-            if stored_codes[middle] < code:
-                left = middle + 1
-            else:
-                right = middle
-        first[i] = left
-    return first
-
-
-@njit(cache=True)
-def _runs(probe_codes: Any, probe_idx: Any, stored_codes: Any, first: Any) -> Any:
-    """Only probe rows that have partners, where their runs of stored codes begin, and where their pairs end."""
-    stored_count = np.uint64(len(stored_codes))
-    met_idx = np.empty(len(first), np.int64)
-    met_first = np.empty(len(first), np.uint64)
-    ends = np.empty(len(first), np.int64)
-    count = np.uint64(0)
-    total = np.int64(0)
-    end = np.uint64(0)
-    for i in range(len(first)):
-        # Rows of equal code have one run: it is walked once, not once for each of them.
-        end = max(end, first[i])
-        while end < stored_count and stored_codes[end] == probe_codes[i]:
-            end += np.uint64(1)
-        total += np.int64(end - first[i])
-        met_idx[count] = probe_idx[i]
-        met_first[count] = first[i]
-        ends[count] = total
-        count += np.uint64(end > first[i])
-    return met_idx[:count], met_first[:count], ends[:count]
-
-
-@njit(cache=True)
-def wanting_legs(pair_idx: Any, rows: Any, probe_bits: Any, places: Any, word_addresses: Any) -> Any:
-    """Of the legs that want the probe row, those whose selection the stored row passed."""
-    bits = np.empty((probe_bits.shape[0], len(rows)), np.uint64)
-    for word in range(probe_bits.shape[0]):
-        for k in range(len(rows)):
-            left = probe_bits[word, np.uint64(pair_idx[k])]
-            kept = np.uint64(0)
-            loaded_word = -1
-            selected = np.uint64(0)
-            while left:
-                bit = trailing_zeros(left)
-                left &= left - np.uint64(1)
-                place = places[np.uint64(word * 64) + bit]
-                passes = np.uint64(place == ALL_PASS)
-                if place >= 0:
-                    if place >> 6 != loaded_word:
-                        loaded_word = place >> 6
-                        selected = load64(word_addresses[loaded_word] + np.uint64(rows[k]) * np.uint64(8))
-                    passes = (selected >> np.uint64(place & 63)) & np.uint64(1)
-                kept |= passes << bit
-            bits[word, k] = kept
-    return bits
-
-
-@njit(cache=True)
-def hold_bounds(
-    bits: Any, pair_idx: Any, rows: Any, member_times: Any, stored_times: Any, lower: Any, upper: Any
-) -> None:
-    """Take away the bits of legs whose own bounds do not hold."""
-    for word in range(bits.shape[0]):
-        for k in range(len(rows)):
-            left = bits[word, k]
-            kept = left
-            time = stored_times[rows[k]]
-            while left:
-                bit = trailing_zeros(left)
-                left &= left - np.uint64(1)
-                leg = np.uint64(word * 64) + bit
-                for member in range(lower.shape[1]):
-                    low, high = lower[leg, member], upper[leg, member]
-                    other = member_times[member, np.uint64(pair_idx[k])]
-                    apart = time - other
-                    holds = (time != NULL_TIME) & (other != NULL_TIME) & (apart >= low) & (apart <= high)
-                    is_free = (low == NO_LOWER) & (high == NO_UPPER)
-                    kept &= ~(np.uint64(not (holds or is_free)) << bit)
-            bits[word, k] = kept
-
-
-@njit(cache=True)
-def with_bits(pair_idx: Any, rows: Any, bits: Any) -> Any:
-    """Without the pairs that no leg wants any more."""
-    count = np.uint64(0)
-    for k in range(len(rows)):
-        any_bits = np.uint64(0)
-        pair_idx[count] = pair_idx[k]
-        rows[count] = rows[k]
-        for word in range(bits.shape[0]):
-            any_bits |= bits[word, k]
-            bits[word, count] = bits[word, k]
-        count += np.uint64(any_bits != np.uint64(0))
-    return pair_idx[:count], rows[:count], bits[:, :count]

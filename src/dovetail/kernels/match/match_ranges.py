@@ -26,20 +26,10 @@ import numpy.typing as npt
 from numba import njit
 
 from dovetail.kernels.gather_rows import make_refs
+from dovetail.kernels.match.code_runs import code_runs
+from dovetail.kernels.match.decide_pairs import hold_bounds, wanting_legs, with_bits
 from dovetail.kernels.match.gallop import first_above, first_at_least
-from dovetail.kernels.match.match_pairs import (
-    NO_LOWER,
-    NO_UPPER,
-    NULL_TIME,
-    LegBounds,
-    Pairs,
-    ProbeRows,
-    StoredRows,
-    code_runs,
-    hold_bounds,
-    wanting_legs,
-    with_bits,
-)
+from dovetail.kernels.match.match_pairs import NO_LOWER, NO_UPPER, NULL_TIME, LegBounds, Pairs, ProbeRows, StoredRows
 from dovetail.kernels.match.order_values import RowRanges, saturating_sum
 from dovetail.kernels.pointers import load8, load64
 
