@@ -121,9 +121,14 @@ QUERIES = (
         f"SELECT a.k FROM a JOIN b ON 1 / a.v = 1 / b.v AND {NEAR}",
         f"SELECT a.k FROM a JOIN b ON a.k = CAST(b.odd AS BIGINT) AND {NEAR}",
         f"SELECT a.k FROM a JOIN b ON a.k = b.k AND a.big + 1 < b.big AND {NEAR}",
-        f"SELECT a.k FROM a JOIN b ON a.k = b.k AND ABS(a.big - b.big) <= 5 AND {NEAR}",
         f"SELECT a.k FROM a JOIN b ON {KEYED} JOIN c ON b.k = c.k AND 1 / (a.v + b.v - c.v) > 0 AND c.ts = b.ts",
         f"SELECT a.k FROM (SELECT k, 1 / v AS x, ts FROM a) AS a JOIN b ON a.k = b.k AND a.x > b.v AND {NEAR}",
+    ),
+    # A band is searched and its difference not computed: where Spark fails for a pair far outside, we do not (docs/sql.md).
+    *of(
+        "conditions that fail on a pair",
+        f"SELECT a.k FROM a JOIN b ON a.k = b.k AND ABS(a.big - b.big) <= 5 AND {NEAR}",
+        compares=False,
     ),
     *of(
         "groups that fail on a row",
