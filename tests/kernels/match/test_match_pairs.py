@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dovetail.kernels.match.match_in_passes import match_in_passes
 from dovetail.kernels.match.match_pairs import (
     ALL_PASS,
     NO_LOWER,
@@ -25,6 +27,7 @@ from dovetail.kernels.match.match_pairs import (
 )
 
 I64 = npt.NDArray[np.int64]
+Match = Callable[..., Iterator[Pairs]]
 WORDS = 2
 
 # Three bits: collisions and long runs of one code are certain.
@@ -70,11 +73,12 @@ def test_pairs_are_those_of_nested_loops_in_their_order(sizes: tuple[list[int], 
     assert matched(match(probe, stored, max_pairs)) == expected
 
 
-def test_a_leg_that_stops_leaves_the_pairs_of_the_others() -> None:
+@pytest.mark.parametrize("match_all", [match_pairs, match_in_passes])
+def test_a_leg_that_stops_leaves_the_pairs_of_the_others(match_all: Match) -> None:
     probe = ProbeRows(np.zeros(4, np.uint64), np.array([[1, 3, 2, 1]], np.uint64), np.zeros((0, 4), np.int64))
     stored = replace(plain_stored([0, 0, 0]), places=np.array([ALL_PASS, ALL_PASS], np.int32))
     bounds = LegBounds(np.zeros((2, 0), np.int64), np.zeros((2, 0), np.int64))
-    pieces = match_pairs(probe, one_bucket(stored), bounds, max_pairs=3)
+    pieces = match_all(probe, one_bucket(stored), bounds, max_pairs=3)
     assert matched([next(pieces)]) == [(0, 0), (0, 1), (0, 2)]
     probe.stop([0])
     rest = list(pieces)
@@ -155,11 +159,12 @@ def cases(draw: st.DrawFn) -> Case:
     )
 
 
+@pytest.mark.parametrize("match_all", [match_pairs, match_in_passes])
 @given(cases(), st.integers(1, 40))
-def test_pairs_and_their_legs_are_those_of_a_plain_model(case: Case, max_pairs: int) -> None:
+def test_pairs_and_their_legs_are_those_of_a_plain_model(match_all: Match, case: Case, max_pairs: int) -> None:
     found = {
         (int(i), int(row)): {leg for leg in range(len(case.stored.places)) if int(bits[leg // 64]) >> (leg % 64) & 1}
-        for piece in match_pairs(case.probe, one_bucket(case.stored), case.bounds, max_pairs=max_pairs)
+        for piece in match_all(case.probe, one_bucket(case.stored), case.bounds, max_pairs=max_pairs)
         for i, row, bits in zip(piece.probe_idx, piece.stored_refs, piece.bits.T, strict=True)
     }
     expected = {
@@ -171,8 +176,9 @@ def test_pairs_and_their_legs_are_those_of_a_plain_model(case: Case, max_pairs: 
     assert found == expected
 
 
+@pytest.mark.parametrize("match_all", [match_pairs, match_in_passes])
 @given(cases(), st.integers(1, 40))
-def test_near_pairs_are_counted_whatever_their_selections(case: Case, max_pairs: int) -> None:
+def test_near_pairs_are_counted_whatever_their_selections(match_all: Match, case: Case, max_pairs: int) -> None:
     loosest = list(zip(case.bounds.lower.min(axis=0).tolist(), case.bounds.upper.max(axis=0).tolist(), strict=True))
 
     def is_near(i: int, row: int) -> bool:
@@ -183,7 +189,7 @@ def test_near_pairs_are_counted_whatever_their_selections(case: Case, max_pairs:
                     return False
         return True
 
-    pieces = list(match_pairs(case.probe, one_bucket(case.stored), case.bounds, max_pairs=max_pairs))
+    pieces = list(match_all(case.probe, one_bucket(case.stored), case.bounds, max_pairs=max_pairs))
     assert sum(piece.near_count for piece in pieces) == sum(
         code == stored_code and is_near(i, int(case.stored.rows[entry]))
         for i, code in enumerate(case.probe.codes)
@@ -233,12 +239,14 @@ def test_many_buckets_are_matched_as_one_after_the_other(
                 for i, ref, bits in zip(piece.probe_idx, piece.stored_refs, piece.bits.T, strict=True)
             ]
     visible = np.array([ordinal for ordinal, (_, is_visible) in enumerate(drawn) if is_visible], np.int64)
-    together = [
-        (int(i), int(ref), tuple(bits.tolist()))
-        for piece in match_pairs(probe, StoredBuckets(visible, tables, places, addresses), bounds, max_pairs=max_pairs)
-        for i, ref, bits in zip(piece.probe_idx, piece.stored_refs, piece.bits.T, strict=True)
-    ]
-    assert together == alone
+    buckets = StoredBuckets(visible, tables, places, addresses)
+    for match_all in (match_pairs, match_in_passes):
+        together = [
+            (int(i), int(ref), tuple(bits.tolist()))
+            for piece in match_all(probe, buckets, bounds, max_pairs=max_pairs)
+            for i, ref, bits in zip(piece.probe_idx, piece.stored_refs, piece.bits.T, strict=True)
+        ]
+        assert together == alone
 
 
 def test_who_finds_nothing_for_long_is_asked_now_and_then() -> None:

@@ -15,7 +15,7 @@ only: the caller confirms real keys if codes are hashes.
 
 All buckets of an index are matched in one pass of compiled code: with hundreds of queries there are thousands of steps
 and dozens of buckets, each pair of which would cost more to begin than its rows take. Buckets lie in maps of their own,
-so their arrays are given by address.
+so their arrays are given by address. For many probe rows there is `match_in_passes`.
 """
 
 from __future__ import annotations
@@ -111,10 +111,14 @@ class EntryTables:
         self.counts: I64 = np.zeros(buckets, np.int64)
         self.time_addresses: U64 = np.zeros(buckets, np.uint64)
         self.time_ranges: I64 = np.zeros((buckets, 2), np.int64)
-        self._held: dict[int, tuple[object, ...]] = {}
+        self._held: dict[int, tuple[U64, npt.NDArray[np.uint32], I64]] = {}
 
     def __contains__(self, ordinal: int) -> bool:
         return ordinal in self._held
+
+    def arrays(self, ordinal: int) -> tuple[U64, npt.NDArray[np.uint32], I64]:
+        """The codes and rows of a bucket's entries, and its rows' times."""
+        return self._held[ordinal]
 
     def put(
         self, ordinal: int, codes: U64, rows: npt.NDArray[np.uint32], times: I64, time_range: tuple[int, int]
@@ -137,6 +141,13 @@ class StoredBuckets:
     tables: EntryTables
     places: npt.NDArray[np.int32]
     word_addresses: U64
+
+    def bucket(self, ordinal: int) -> StoredRows:
+        """One of them alone."""
+        codes, rows, times = self.tables.arrays(ordinal)
+        first_us, last_us = self.tables.time_ranges[ordinal].tolist()
+        places = np.ascontiguousarray(self.places[:, ordinal])
+        return StoredRows(codes, rows, times, (first_us, last_us), places, self.word_addresses[ordinal], ordinal)
 
 
 def one_bucket(stored: StoredRows) -> StoredBuckets:

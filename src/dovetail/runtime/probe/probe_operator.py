@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from dovetail.kernels.evaluate.evaluate import evaluate_mask
 from dovetail.kernels.match.leg_bits import counts_of_legs, moved_bits, rows_of_leg
+from dovetail.kernels.match.match_in_passes import match_in_passes
 from dovetail.kernels.match.match_pairs import LegBounds, Pairs, ProbeRows, StoredBuckets, StoredRows, match_pairs
 from dovetail.kernels.match.match_ranges import match_ranges
 from dovetail.kernels.word_bits import WORD_BITS, bit_at
@@ -39,6 +40,8 @@ I64 = npt.NDArray[np.int64]
 SendOn = Callable[[ProbeNode, Partial], None]
 TakeRows = Callable[[Emit, Frame], None]
 ROWS_A_PIECE = 1 << 16
+FEW_ROWS = 512
+"""With more, a pass of its own for each question costs less than to begin it for every bucket."""
 LOOKS_AFTER_S = 0.05
 
 
@@ -187,7 +190,7 @@ class ProbeOperator:
             yield self._confirmed(frame, pairs.bits, confirm)
 
     def _by_keys(self, probe: Probe, stored: Sequence[BucketEntries]) -> Iterator[Pairs]:
-        """In all buckets at once: what is done for each of them is done by compiled code."""
+        """A few rows in all buckets at once: what is done for each of them is done by compiled code."""
         step, snapshot = probe.node.step, self._snapshots[probe.node.step.target]
         ordinals_by_choice: dict[EntryChoice, list[int]] = {}
         for ordinal, choice in stored:
@@ -197,7 +200,8 @@ class ProbeOperator:
             buckets = StoredBuckets(
                 np.array(ordinals, np.int64), tables, probe.selections.place, probe.selections.addresses
             )
-            yield from match_pairs(probe.rows, buckets, probe.bounds, max_pairs=self._task.max_pairs)
+            match = match_pairs if len(probe.rows.codes) <= FEW_ROWS else match_in_passes
+            yield from match(probe.rows, buckets, probe.bounds, max_pairs=self._task.max_pairs)
 
     def _within_ranges(self, probe: Probe, stored: Sequence[BucketEntries]) -> Iterator[Pairs]:
         """Bucket by bucket."""
