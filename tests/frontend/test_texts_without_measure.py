@@ -135,4 +135,4 @@ def test_what_spark_does_not_read_is_refused(text: str, told: str) -> None:
     ],
 )
 def test_what_is_close_to_it_is_read(text: str) -> None:
-    compile_sql(text, STREAMS)
+    assert compile_sql(text, STREAMS).output

@@ -24,6 +24,12 @@ def test_once_all_rows_are_decided_the_answers_are_those_of_batch_sql(chunk: int
             raise CaseFailed(f"seed {seed}: {type(error).__name__}: {error}") from error
 
 
+@pytest.mark.parametrize("seed", [14626859004])
+def test_seeds_that_failed_stay_fixed(seed: int) -> None:
+    """An anti join by a band and by times, which DuckDB must be asked for as NOT EXISTS."""
+    check_flushed(flushed(random_outer_case(seed)))
+
+
 def test_random_cases_have_answers() -> None:
     runs = [check_scenario(Scenario(random_outer_case(seed))).runs for seed in range(6)]
     assert sum(run.answers.total() for each in runs for run in each.values() if run.by_batch is not None) > 50

@@ -59,4 +59,4 @@ def test_what_spark_does_not_read_is_refused_at_its_place(
 
 @pytest.mark.parametrize("text", READ)
 def test_what_spark_reads_is_read(streams: dict[str, Stream], text: str) -> None:
-    compile_sql(text, streams)
+    assert compile_sql(text, streams).relations
