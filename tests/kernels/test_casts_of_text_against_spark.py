@@ -26,7 +26,7 @@ NUMBERS = ("boolean", "tinyint", "int", "bigint", "float", "double", "decimal(10
 TIMES = ("date", "timestamp", "timestamp_ntz")
 """These are compared as the texts that they print."""
 _FAR_YEAR = re.compile(r"[+-]?\d{5,7}(?:-.*)?", re.ASCII | re.DOTALL)
-_ONLY_TIME = re.compile(r"T?\d{1,2}:", re.ASCII)
+_ONLY_TIME = re.compile(r"T\d|\d{1,2}:", re.ASCII)
 _ZONE_OF_JAVA = "SystemV/"
 
 
