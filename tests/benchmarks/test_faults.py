@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from collections import Counter
-from io import StringIO
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from benchmarks.faults import unchecked
 from benchmarks.faults.damage import How
 from benchmarks.faults.kill_drivers import PHASES, draw_moment
 from benchmarks.faults.killed_queries import QUERIES, BatchSql, Difference, RowFiles
 from benchmarks.faults.try_damage import exact_answers, try_stopped
-from benchmarks.measure import Steps
-from benchmarks.options import BenchOptions
 from benchmarks.report.plots import write_plot
 from benchmarks.report.table import figure_rows
 from benchmarks.suites import faults
 
+ROOT = Path(__file__).parent.parent.parent
 COST = {"ratio": 1.03, "ratios": [1.0, 1.03, 1.1], "power_s": 1.03, "process_s": 1.0, "answers_equal": True}
 FIGURES: dict[str, Any] = {
     "suite": "faults",
@@ -117,10 +115,13 @@ def test_figures_become_rows_and_a_plot(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.spark
 def test_the_suite_finds_nothing_wrong(tmp_path: Path) -> None:
-    # In a process of its own: it has a Spark session of its own.
-    figures = faults.run_in(tmp_path, BenchOptions(quick=True, cores=2), Steps(Console(file=StringIO())))
-    driver: Any = figures["driver"]
-    executor: Any = figures["executor"]
+    # In a process of its own: it has a Spark session of its own, which it stops.
+    kept = tmp_path / "faults.json"
+    command = [str(Path(sys.executable).parent / "dovetail"), "bench", "faults", "--quick", "--json", str(kept)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2_000:] + done.stderr[-2_000:]
+    figures = json.loads(kept.read_text(encoding="utf-8"))
+    driver, executor = figures["driver"], figures["executor"]
     assert (driver["lost"], driver["doubled"]) == (0, 0)
     assert driver["tried"] >= 2
     assert (executor["ended"], executor["wrong"]) == (0, 0)

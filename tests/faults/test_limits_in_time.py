@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,14 +12,18 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from dovetail.core.errors import EvaluationError
 from dovetail.engine.control.registry import QueryState
 from dovetail.kernels import gather_rows
 from dovetail.kernels.evaluate import sizes, strings, work_limit
+from dovetail.kernels.evaluate.evaluate import evaluate
 from dovetail.plan.group_plan import GroupPlan
+from dovetail.plan.store_plan import IndexPlan
 from dovetail.runtime import result_sink
 from dovetail.runtime.groups import folder
-from dovetail.runtime.probe import frame, probe_operator
-from dovetail.runtime.source import wanted_rows
+from dovetail.runtime.probe import frame, probe_operator, snapshot
+from dovetail.runtime.source import store_writer, wanted_rows
+from dovetail.runtime.source.build_index import build_index
 from dovetail.runtime.stopwatch import Stopwatch
 from dovetail.testing.local_session import LocalSession
 from tests.support.neighbours import SCHEMA, rows
@@ -29,7 +34,8 @@ PIECE = 16
 def work_in_pieces_of(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for home in (sizes, frame, folder, result_sink):
         monkeypatch.setattr(home, "WORK_BYTES", size)
-    monkeypatch.setattr(result_sink, "BYTES_OF_A_PIECE", 4 * size)
+    monkeypatch.setattr(result_sink, "BYTES_OF_A_PIECE", size)
+    monkeypatch.setattr(result_sink, "BYTES_OF_A_ROW", 4 * size)
 
 
 def test_a_query_is_stopped_when_its_time_is_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,6 +140,80 @@ def test_one_evaluation_that_takes_too_long_is_given_up_in_the_middle(
         assert 0 < len(padded) < 50
         assert short.status.state is QueryState.RUNNING
         assert session.results("short").num_rows == 100
+
+
+def test_a_key_that_failed_is_built_no_more_in_its_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither once more over the same rows, nor of the other stream, nor by the probes."""
+    built: list[str] = []
+
+    def counted(index: IndexPlan, *given: Any) -> Any:
+        built.extend(str(key) for key in index.keys)
+        return build_index(index, *given)
+
+    for home in (store_writer, snapshot):
+        monkeypatch.setattr(home, "build_index", counted)
+    with LocalSession(tmp_path, partitions=2) as session:
+        for name in ("a", "b"):
+            session.create_stream(name, SCHEMA)
+        good = session.create_query("SELECT a.k, b.v FROM a JOIN b ON a.k = b.k", "good")
+        session.push({"a": rows(*range(20)), "b": rows(*range(20))})
+        bad = session.create_query(
+            "SELECT a.k FROM a JOIN b ON CAST(repeat(a.s, 9) AS INT) = CAST(repeat(b.s, 9) AS INT)", "bad"
+        )
+        built.clear()
+        session.push({"a": rows(*range(20)), "b": rows(*range(20))})
+        assert bad.status.state is QueryState.QUARANTINED
+        assert good.status.state is QueryState.RUNNING
+        assert len([key for key in built if "repeat" in key]) == 1
+
+
+def test_finding_who_uses_a_slow_key_takes_no_longer_than_a_query_may(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Thirty queries join by it, each of rows of its own; the ones with the fewest rows are heard first."""
+    tried: list[int] = []
+
+    def slow(index: IndexPlan, read: Any, length: int, *given: Any) -> Any:
+        if any("repeat" in str(key) for key in index.keys):
+            tried.append(length)
+            until = time.thread_time() + 0.002 * length
+            while time.thread_time() < until:
+                pass
+            if length > 4:
+                raise EvaluationError("takes too long")
+        return build_index(index, read, length, *given)
+
+    monkeypatch.setattr(store_writer, "build_index", slow)
+    with LocalSession(tmp_path, partitions=1, max_query_ms_per_batch=100) as session:
+        for name in ("a", "b"):
+            session.create_stream(name, SCHEMA)
+        on = "FROM a JOIN b ON repeat(a.s, 9) = repeat(b.s, 9)"
+        few = session.create_query(f"SELECT a.k {on} AND a.d = 1 AND b.d = 1", "few")
+        many = [session.create_query(f"SELECT a.k {on} AND a.d > {d} AND b.d > {d}", f"many{d}") for d in range(30)]
+        session.push({"a": rows(*range(100)), "b": rows()})
+        assert few.status.state is QueryState.RUNNING
+        assert {query.status.state for query in many} == {QueryState.QUARANTINED}
+        assert len(tried) < 12
+
+
+def test_of_an_answer_that_is_too_wide_one_column_is_made_in_vain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work_in_pieces_of(1 << 20, monkeypatch)
+    made: list[int] = []
+
+    def counted(expression: Any, read: Any, length: int, **options: Any) -> pa.Array:
+        made.append(length)
+        return evaluate(expression, read, length, **options)
+
+    monkeypatch.setattr(result_sink, "evaluate", counted)
+    columns = ", ".join(f"rpad(coalesce(s, ''), {5_000 + number}, 'x') AS c{number}" for number in range(40))
+    with LocalSession(tmp_path, partitions=1) as session:
+        session.create_stream("a", SCHEMA)
+        session.create_query(f"SELECT {columns} FROM a", "wide")
+        session.push({"a": rows(*range(100))})
+        assert session.results("wide").num_rows == 100
+    assert sum(made) == 40 * 100 + 100
 
 
 AGGREGATES = {

@@ -58,6 +58,21 @@ def test_whole_texts_are_read_by_both(spark: SparkSession, text: str) -> None:
     assert spark_refuses(spark, text) is None
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT a.r'x' k FROM a",
+        "SELECT a.k AS r'x' FROM a",
+        "SELECT a.k FROM a JOIN b USING (r'k')",
+        "SELECT a.k AS 1e400 FROM a",
+        "SELECT a.x FROM a JOIN b ON a.1e5BD = b.k",
+    ],
+)
+def test_texts_that_were_read_before_are_refused_by_both(spark: SparkSession, text: str) -> None:
+    assert spark_refuses(spark, text) is not None
+    assert not compiles(text)
+
+
 def test_what_spark_refuses_does_not_compile(spark: SparkSession) -> None:
     check_texts(spark, Random(first_seed()), 300)
 

@@ -23,7 +23,7 @@ from dovetail.runtime.factorized.factorized_operator import FactorizedOperator
 from dovetail.runtime.groups.folder import GroupFolder
 from dovetail.runtime.groups.group_operator import GroupStage
 from dovetail.runtime.groups.store import merge_groups
-from dovetail.runtime.message import Kind, Message
+from dovetail.runtime.message import Kind, Message, void_messages
 from dovetail.runtime.probe.frame import Frame
 from dovetail.runtime.probe.lone_row_operator import LoneRowOperator
 from dovetail.runtime.probe.partial import OutgoingPartials, Partial, receive_partials
@@ -51,6 +51,7 @@ def _run_hop(task: BatchTask, partition: int, hop: int, messages: Iterable[Messa
     ready_kernels()
     began = time.perf_counter()
     current: list[BucketMeta] = []
+    void: set[str] = set()
     is_last = hop == task.plan.hop_count and bool(task.plan.groups)
     received: dict[Kind, list[bytes]] = {Kind.PARTIAL: [], Kind.GROUPS: [], Kind.TIMES: []}
     for message in messages:
@@ -62,7 +63,10 @@ def _run_hop(task: BatchTask, partition: int, hop: int, messages: Iterable[Messa
                 current.append(BucketMeta.from_json(json.loads(message.payload)))
             elif message.kind is Kind.TIMES:
                 received[Kind.TIMES].append(message.payload)
+            elif message.kind is Kind.VOID:
+                void.update(json.loads(message.payload))
     worker = _Hop(task, partition, hop, current)
+    worker.report.void_queries |= void
     if hop == 1:
         worker.probe_new_rows()
         worker.probe_fills()
@@ -74,6 +78,7 @@ def _run_hop(task: BatchTask, partition: int, hop: int, messages: Iterable[Messa
     else:
         worker.probe_partials(received[Kind.PARTIAL])
     yield from worker.sent()
+    yield from void_messages(worker.report.void_queries - void, task.plan.placement.partition_count)
     for meta in worker.close():
         yield Message(0, Kind.STORED, json.dumps(meta.to_json()).encode())
     worker.work.seconds = worker.report.seconds_by_part[f"hop {hop}"] = time.perf_counter() - began
@@ -138,7 +143,10 @@ class _Hop:
     def _probe_from(
         self, tree: ProbeTree, node: ProbeNode, snapshot: StoreSnapshot, ordinal: int, chunk: ChunkPart | None = None
     ) -> None:
-        with self.report.charging({leg.query for leg in node.legs}):
+        queries = {leg.query for leg in node.legs}
+        if queries <= self.report.void_queries:
+            return
+        with self.report.charging(queries):
             for part, start, start_times in self._start(tree, node, snapshot, ordinal):
                 partial, times = (start, start_times) if chunk is None else _rows_of_chunk(start, start_times, chunk)
                 self._probe.probe(node, partial, self._hop, times, part)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -15,6 +17,7 @@ class Kind(IntEnum):
     TIMES = 5  # how far streams are in event time after this batch: for whoever decides rows or closes windows
     ROWS = 6  # rows of a store for the partition that keeps them; only where rows are shipped
     FAILED = 7  # selections and keys of a store that failed on rows of one source task: for all that keep its rows
+    VOID = 8  # queries that failed or passed a limit in a task: nobody after it works for them
 
 
 @dataclass(frozen=True)
@@ -22,3 +25,11 @@ class Message:
     target: int
     kind: Kind
     payload: bytes
+
+
+def void_messages(queries: Set[str], partitions: int) -> Iterator[Message]:
+    """Tell all partitions that the answers of these queries will not count; nothing if there are none."""
+    if queries:
+        payload = json.dumps(sorted(queries)).encode()
+        for partition in range(partitions):
+            yield Message(partition, Kind.VOID, payload)

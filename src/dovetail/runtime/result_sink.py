@@ -29,11 +29,11 @@ from dovetail.runtime.waiting_rows import WaitingRoom, WaitingRows
 from dovetail.store.bucket_file import BucketMeta, times_of
 
 MAX_WAITING_ROWS = 1_000_000
-ROWS_A_PIECE = 1 << 18
+ROWS_A_PIECE = 1 << 16
 FEW_ROWS = 1 << 12
 """Whoever has more pays by the row and not by the piece."""
 BYTES_AT_ONCE = 64 << 20
-BYTES_OF_A_PIECE = 4 * WORK_BYTES
+BYTES_OF_A_PIECE, BYTES_OF_A_ROW = WORK_BYTES, 4 * WORK_BYTES
 """Of all columns: so much is made before anybody looks at the time again."""
 
 
@@ -138,7 +138,7 @@ class ResultSink:
                 self._write(emit.query)
 
     def _values(self, emit: Emit, frame: Frame) -> list[pa.Array]:
-        """The output columns; raises before all of them together take too much."""
+        """The output columns; raises as soon as all of them together will take too much, if they are like the first."""
         values, arrays, taken = FrameValues(frame, self._snapshots), [], 0
         for column in emit.output:
             arrays.append(
@@ -151,11 +151,12 @@ class ResultSink:
                 )
             )
             taken += arrays[-1].nbytes
-            if taken > BYTES_OF_A_PIECE:
+            needed = taken * len(emit.output) // len(arrays)
+            if taken > BYTES_OF_A_ROW or (len(frame) > 1 and needed > BYTES_OF_A_PIECE):
                 raise ColumnTooLarge(
                     f"{len(frame):,} rows of the answer have more than {taken:,} bytes",
                     hint="select fewer or shorter columns",
-                    needed_bytes=taken * len(emit.output) // len(arrays),
+                    needed_bytes=needed,
                 )
         return arrays
 

@@ -39,6 +39,8 @@ _SIZED_TYPES = ("char", "character", "varchar")
 """To Spark's CAST these are text like any other."""
 _SUFFIXES = ("L", "S", "Y", "D", "F", "BD")
 _TYPED_LITERALS = ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ")
+_TEXTS = (TokenType.STRING, TokenType.RAW_STRING, TokenType.HEX_STRING, TokenType.NATIONAL_STRING)
+"""Of these, what stands in the quotes is no word of the text."""
 
 
 def check_grammar(tokens: Sequence[Token], text: str) -> None:
@@ -47,7 +49,7 @@ def check_grammar(tokens: Sequence[Token], text: str) -> None:
 
 
 def _word_of(token: Token) -> str:
-    if token.token_type in (TokenType.STRING, TokenType.IDENTIFIER):
+    if token.token_type == TokenType.IDENTIFIER or token.token_type in _TEXTS:
         return ""
     return " ".join(token.text.upper().split())
 
@@ -99,9 +101,11 @@ class _Grammar:
         return place < len(self._tokens) and self._tokens[place].token_type == kind
 
     def _takes_name(self, *, but: Sequence[str] = ()) -> bool:
-        is_name = self._is(TokenType.IDENTIFIER) or (_NAME.fullmatch(self._word()) and self._word() not in but)
-        self._place += bool(is_name)
-        return bool(is_name)
+        # To Spark 1e5 is a number wherever it stands.
+        is_word = bool(_NAME.fullmatch(self._word())) and not self._is(TokenType.NUMBER)
+        is_name = self._is(TokenType.IDENTIFIER) or (is_word and self._word() not in but)
+        self._place += is_name
+        return is_name
 
     def _name(self, *, but: Sequence[str] = ()) -> None:
         if not self._takes_name(but=but):
@@ -261,8 +265,8 @@ class _Grammar:
                 raise self._error("a number")
 
     def _primary(self) -> None:
-        if self._is(TokenType.STRING):
-            self._string()
+        if any(self._is(kind) for kind in _TEXTS):
+            self._place += 1
         elif self._is(TokenType.NUMBER):
             if not _NUMBER.fullmatch(self._word()):
                 raise self._error("a number")

@@ -100,6 +100,8 @@ class ProbeOperator:
             # What a fill joins is not what new rows meet: planners shall not learn from it.
             self._report.steps.append(count)
         facts = facts_of(self._task.plan, node, self._task.timezone)
+        if facts.queries <= self._report.void_queries:
+            return
         with self._report.charging(facts.queries):
             members, bounds = facts.members, facts.bounds
             selections = self.selection_bits(node.step.target, node.legs)
@@ -185,9 +187,13 @@ class ProbeOperator:
             self._work.pairs += pairs.near_count
             if len(pairs.probe_idx) == 0:
                 self._spend_in_vain(probe, watch)
-                continue
-            frame = probe.partial.frame.take(pairs.probe_idx).joined(step.target, pairs.stored_refs)
-            yield self._confirmed(frame, pairs.bits, confirm)
+            stops = probe.rows.stops
+            for lower in range(0, len(pairs.probe_idx), ROWS_A_PIECE):
+                if probe.rows.stops != stops and not probe.rows.bits.any():
+                    return
+                piece = slice(lower, lower + ROWS_A_PIECE)
+                frame = probe.partial.frame.take(pairs.probe_idx[piece]).joined(step.target, pairs.stored_refs[piece])
+                yield self._confirmed(frame, pairs.bits[:, piece], confirm)
 
     def _by_keys(self, probe: Probe, stored: Sequence[BucketEntries]) -> Iterator[Pairs]:
         """A few rows in all buckets at once: what is done for each of them is done by compiled code."""

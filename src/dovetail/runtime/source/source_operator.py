@@ -23,7 +23,7 @@ from dovetail.plan.store_plan import StorePlan
 from dovetail.query.join_query import WINDOW_END, WINDOW_START
 from dovetail.query.stream import Stream
 from dovetail.runtime.batch_task import BATCH, BatchTask
-from dovetail.runtime.message import Kind, Message
+from dovetail.runtime.message import Kind, Message, void_messages
 from dovetail.runtime.report import STATISTICS, StreamCount, TaskReport, newest_times
 from dovetail.runtime.source.bad_rows import BadRowSieve
 from dovetail.runtime.source.retried_rows import retried_rows
@@ -69,6 +69,7 @@ def _run_source(task: BatchTask, split: int, rows: Iterable[StreamRows]) -> Iter
         payload = json.dumps(newest_times(source.report.streams)).encode()
         for partition in range(task.plan.placement.partition_count):
             yield Message(partition, Kind.TIMES, payload)
+    yield from void_messages(source.report.void_queries, task.plan.placement.partition_count)
     yield Message(0, Kind.REPORT, source.report.to_bytes())
 
 

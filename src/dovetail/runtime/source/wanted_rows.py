@@ -96,27 +96,31 @@ class RowSelector:
         """What is made of all rows by the key of an index or, where it fails, of those in the mask.
 
         These are the rows that some query with this key wants: its selection may guard the key from failing. Where it
-        fails on them, too, those queries fail on whose own rows it does. None if that is all of them. A key that takes
-        long is charged to all that use it.
+        fails on them, too, those queries fail on whose own rows it does. None if that is all of them, or if nobody is
+        left who asks for it. A key that takes long is charged to all that use it.
         """
         watch = Stopwatch()
+        queries = queries_of_index(self._task.plan, store.id, index)
+        if queries and queries <= self._report.void_queries:
+            return None
         try:
-            return self._guarded(store, index, rows, make)
+            return self._guarded(store, queries, rows, make)
         finally:
             if (taken_s := watch.lap()) > SHORT_S:
-                self._report.spend(queries_of_index(self._task.plan, store.id, index), taken_s, self._task.limits)
+                self._report.spend(queries, taken_s, self._task.limits)
 
     def _guarded(
-        self, store: StorePlan, index: IndexPlan, rows: StoreRows, make: Callable[[StoreRows], Made]
+        self, store: StorePlan, queries: set[str], rows: StoreRows, make: Callable[[StoreRows], Made]
     ) -> tuple[Made, Mask | None] | None:
         try:
             return make(rows), None
         except Exception as error:  # noqa: BLE001 - whatever the key raises on these rows
-            charged(error)
-        queries = queries_of_index(self._task.plan, store.id, index)
+            failure = charged(error)
         while queries:
             wanted = self._wanted_by(store, queries, rows)
             try:
+                if wanted.all():
+                    raise failure  # As it did: it is not tried again, which may take long.
                 return make(rows.where(wanted)), wanted
             except Exception as error:  # noqa: BLE001 - as above
                 guilty = self._guilty(store, queries, rows, make) or queries
@@ -127,14 +131,27 @@ class RowSelector:
     def _guilty(
         self, store: StorePlan, queries: set[str], rows: StoreRows, make: Callable[[StoreRows], object]
     ) -> set[str]:
-        """The queries of selections that pass rows on which it fails."""
+        """The queries of selections that pass rows on which it fails.
+
+        Those that pass the fewest are tried first. Once that has taken as long as a query may, the others are not:
+        with many selections, finding out who makes everybody wait would make them wait much longer.
+        """
+        masks = {
+            selection: self._passed_by(store, {selection}, rows)
+            for selection in selections_of_queries(self._task.plan, store.id, queries)
+        }
+        if len(masks) == 1:
+            return queries
         guilty: set[str] = set()
-        for selection in selections_of_queries(self._task.plan, store.id, queries):
+        watch, longest_ms = Stopwatch(), self._task.limits.longest_ms
+        for selection, mask in sorted(masks.items(), key=lambda each: (int(each[1].sum()), str(each[0]))):
             try:
-                make(rows.where(self._passed_by(store, {selection}, rows)))
+                if longest_ms is None or watch.running_s * 1e3 < longest_ms:
+                    make(rows.where(mask))
+                    continue
             except Exception as error:  # noqa: BLE001 - as above
                 charged(error)
-                guilty |= queries & queries_of_selection(self._task.plan, store.id, selection)
+            guilty |= queries & queries_of_selection(self._task.plan, store.id, selection)
         return guilty
 
     def _wanted_by(self, store: StorePlan, queries: set[str], rows: StoreRows) -> Mask:
