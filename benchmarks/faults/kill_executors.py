@@ -24,10 +24,11 @@ from benchmarks.measure import Steps
 
 ROWS_A_FILE = 3000
 EXECUTOR, WORKER, LOCAL_WORKER = "executor", "Python worker", "Python worker of a local master"
+DAEMON = "runtime.spark.worker_daemon"
 MARK_BY_KIND = {
     EXECUTOR: "CoarseGrainedExecutorBackend",
-    WORKER: "pyspark.daemon",
-    LOCAL_WORKER: "pyspark.daemon",
+    WORKER: DAEMON,
+    LOCAL_WORKER: DAEMON,
 }
 LOOK_EVERY_S = 0.05
 PAUSE_S = 2.0
@@ -88,6 +89,7 @@ def _run_line(line: Line, kinds: list[str], chance: Random, found: ExecutorKills
         with line.program(None, drains=True) as process:
             for kind in kinds:
                 if not _kill_one(line, process, kind, chance):
+                    steps.note(f"[red]the program ended before any {kind} could be killed; {found.tried} were[/red]")
                     break
                 found.tried += 1
                 found.by_kind[kind] += 1

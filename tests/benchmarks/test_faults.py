@@ -125,3 +125,4 @@ def test_the_suite_finds_nothing_wrong(tmp_path: Path) -> None:
     assert (driver["lost"], driver["doubled"]) == (0, 0)
     assert driver["tried"] >= 2
     assert (executor["ended"], executor["wrong"]) == (0, 0)
+    assert executor["tried"] == faults.QUICK_EXECUTOR_KILLS
