@@ -67,7 +67,8 @@ def test_a_match_seen_by_a_first_hop_beats_samples_and_those_beat_later_hops() -
 def test_a_fresh_match_of_a_later_hop_beats_an_old_one_of_a_first_hop() -> None:
     observed = seen({Figure(Kind.MATCH, (EDGE,)): Tally(3, 100)})
     later = {Figure(Kind.MATCH_AFTER_JOIN, (EDGE,)): Tally(1, 100)}
-    observed = observed.folded(BatchSeen(STALE_AFTER_BATCHES, later))
+    for batch in range(1, 1 + STALE_AFTER_BATCHES):
+        observed = observed.folded(BatchSeen(batch, later))
     assert StatsCatalog().with_observed(observed).match(EDGE) == Estimate(0.01, Origin.EXACT)
 
 

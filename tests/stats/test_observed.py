@@ -98,3 +98,13 @@ def test_a_figure_that_no_batch_brings_any_more_gets_old() -> None:
     assert not stats.is_fresh(SHARE)
     assert stats.is_fresh(other)
     assert stats.estimate(SHARE) is not None, "old is better than unknown"
+
+
+def test_where_few_batches_are_asked_a_figure_is_fresh_for_as_many_of_them() -> None:
+    other = Figure(Kind.BATCH_ROWS, ("b",))
+    stats = ObservedStats().folded(BatchSeen(0, {SHARE: Tally(1, 2)}))
+    for batch in range(1, 8 * STALE_AFTER_BATCHES):
+        stats = stats.folded(BatchSeen(batch, {other: Tally(1, 1)} if batch % 8 == 0 else None))
+    assert stats.tallied == STALE_AFTER_BATCHES
+    assert stats.is_fresh(SHARE)
+    assert not stats.folded(BatchSeen(8 * STALE_AFTER_BATCHES, {other: Tally(1, 1)})).is_fresh(SHARE)

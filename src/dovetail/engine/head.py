@@ -32,6 +32,7 @@ class Head:
         self._is_told = True
         self.recent = RecentBatches()
         self._given = given or StatsCatalog()
+        self._statistics = self._given
 
     @property
     def state(self) -> EngineState:
@@ -44,9 +45,15 @@ class Head:
 
     @property
     def statistics(self) -> StatsCatalog:
-        """What is known of the data after the last batch; what the user gave comes first."""
-        state = self._state
-        return self._given.with_observed(state.observed, _row_bytes_by_store(state.buckets))
+        """What is known of the data after the last batch whose figures were tallied; what the user gave comes first.
+
+        The same object until another's are: whoever plans by it sees at a glance that nothing changed.
+        """
+        with self.lock:
+            state = self._state
+            if self._statistics is self._given or self._statistics.observed.tallied != state.observed.tallied:
+                self._statistics = self._given.with_observed(state.observed, _row_bytes_by_store(state.buckets))
+            return self._statistics
 
     @property
     def figures(self) -> BatchFigures | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from operator import is_not
+from operator import attrgetter, is_not
 from typing import Protocol
 
 from dovetail.optimizer.decisions import Decisions
@@ -42,7 +42,7 @@ from dovetail.stats.catalog import StatsCatalog
 
 @dataclass(frozen=True)
 class Pass:
-    """`reads` are fields of the draft. `is_due`: whether it must run though all of them are the same."""
+    """`reads` are fields of the draft, or of those. `is_due`: whether it must run though all of them are the same."""
 
     name: str
     revise: Callable[[Draft], Draft]
@@ -84,7 +84,7 @@ PASSES = (
     _pass(choose_factorizations, "assembled", "settings"),
     # The data may ask for other placements and routings with every batch, whatever the trees.
     _pass(choose_placement, "factorized", "now", "running", "policies"),
-    _pass(choose_routing, "placed", "now", "running", "policies", "settings"),
+    _pass(choose_routing, "placed", "now", "running", "policies.routing", "settings"),
     _pass(check_plan, "forms", "orders", "plan"),
 )
 
@@ -145,7 +145,7 @@ def _beginning(given: Draft, before: Draft) -> Draft:
 
 
 def _is_due(each: Pass, draft: Draft, before: Draft) -> bool:
-    if any(is_not(getattr(draft, name), getattr(before, name)) for name in each.reads):
+    if any(is_not(read(draft), read(before)) for read in map(attrgetter, each.reads)):
         return True
     return each.is_due is not None and each.is_due(draft, before)
 

@@ -125,7 +125,7 @@ class SharedPlan:
             collect(tree.children, (tree.start,))
         return found
 
-    @property
+    @cached_property
     def hop_count(self) -> int:
         """Stages after the source: the longest probe path, whatever the number of queries, and one for groups."""
         probes = max((child.depth for tree in self.probing_trees for child in tree.children), default=1)

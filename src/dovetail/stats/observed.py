@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import attrgetter
 from typing import Any
@@ -30,11 +30,11 @@ IndexName = tuple[str, str]
 class BatchSeen:
     """What one batch adds. `first_live_batch` is by store: the oldest batch of which it still holds rows.
 
-    So are `rows_sampled` and `key_groups`.
+    So are `rows_sampled` and `key_groups`. `tallies` of None: nobody asked for them, which says nothing of them.
     """
 
     batch: int
-    tallies: Mapping[Figure, Tally] = field(default_factory=dict)
+    tallies: Mapping[Figure, Tally] | None = field(default_factory=dict)
     keys: Mapping[IndexName, KeysSeen] = field(default_factory=dict)
     first_live_batch: Mapping[str, int] = field(default_factory=dict)
     rows_sampled: Mapping[str, RowsSampled] = field(default_factory=dict)
@@ -43,7 +43,11 @@ class BatchSeen:
 
 @dataclass(frozen=True)
 class ObservedStats:
-    """A value: the driver folds each finished batch into the next one, and planners read whichever they began with."""
+    """A value: the driver folds finished batches into the next one, and planners read whichever they began with.
+
+    `tallied` counts the batches of this process that brought tallies, the last of them `tally_gap` batches after the
+    one before.
+    """
 
     tallies: Mapping[Figure, Tally] = field(default_factory=dict)
     keys: Mapping[IndexName, KeyStats] = field(default_factory=dict)
@@ -51,10 +55,13 @@ class ObservedStats:
     last_batch_by_name: Mapping[Figure | IndexName | str, int] = field(default_factory=dict)
     samples: Mapping[str, SelectionSample] = field(default_factory=dict)
     key_groups: Mapping[str, KeyGroupSample] = field(default_factory=dict)
+    tallied: int = 0
+    tallied_batch: int | None = None
+    tally_gap: int = 1
 
     def folded(self, seen: BatchSeen) -> ObservedStats:
         tallies, keys, last = dict(self.tallies), dict(self.keys), dict(self.last_batch_by_name)
-        for figure, tally in seen.tallies.items():
+        for figure, tally in (seen.tallies or {}).items():
             if tally.whole:
                 tallies[figure] = tallies[figure].folded(tally) if figure in tallies else tally
                 last[figure] = seen.batch
@@ -69,15 +76,27 @@ class ObservedStats:
         for store, groups in seen.key_groups.items():
             key_groups[store] = key_groups.get(store, KeyGroupSample()).folded(groups)
             last[store] = seen.batch
-        recent = {name: batch for name, batch in last.items() if batch > seen.batch - FORGET_AFTER_BATCHES}
-        return ObservedStats(
-            {figure: tally for figure, tally in tallies.items() if figure in recent},
-            {name: stats for name, stats in keys.items() if name in recent},
-            dict(seen.first_live_batch),
-            recent,
-            {store: sample for store, sample in samples.items() if store in recent},
-            {store: sample for store, sample in key_groups.items() if store in recent},
+        known = replace(self, keys=keys, first_live_batch=dict(seen.first_live_batch), samples=samples)
+        known = replace(known, key_groups=key_groups, tallies=tallies, last_batch_by_name=last)
+        return known if seen.tallies is None else known._without_old(seen.batch)._after_tallies(seen.batch)
+
+    def _without_old(self, batch: int) -> ObservedStats:
+        last = self.last_batch_by_name
+        recent = {name: own for name, own in last.items() if own > batch - FORGET_AFTER_BATCHES}
+        if len(recent) == len(last):
+            return self
+        return replace(
+            self,
+            tallies={figure: tally for figure, tally in self.tallies.items() if figure in recent},
+            keys={name: stats for name, stats in self.keys.items() if name in recent},
+            last_batch_by_name=recent,
+            samples={store: sample for store, sample in self.samples.items() if store in recent},
+            key_groups={store: sample for store, sample in self.key_groups.items() if store in recent},
         )
+
+    def _after_tallies(self, batch: int) -> ObservedStats:
+        gap = 1 if self.tallied_batch is None else max(1, batch - self.tallied_batch)
+        return replace(self, tallied=self.tallied + 1, tallied_batch=batch, tally_gap=gap)
 
     def to_json(self) -> list[list[Any]]:
         """The figures for a restart, up to `MAX_STORED_BYTES`; keys and samples come back with a few batches."""
@@ -103,8 +122,9 @@ class ObservedStats:
         return ObservedStats(tallies, last_batch_by_name=last)
 
     def is_fresh(self, figure: Figure) -> bool:
-        """Whether one of the last few batches brought the figure: one that the plan no longer counts gets old."""
-        return figure in self.tallies and self.last_batch_by_name[figure] > self._newest_batch - STALE_AFTER_BATCHES
+        """Whether one of the last few that were asked brought it: what the plan no longer counts gets old."""
+        oldest = self._newest_batch - STALE_AFTER_BATCHES * self.tally_gap
+        return figure in self.tallies and self.last_batch_by_name[figure] > oldest
 
     @cached_property
     def _newest_batch(self) -> int:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
+from dovetail.engine.once_per import OncePer
 from dovetail.optimizer.passes.choose_probe_orders import edge_of
 from dovetail.plan.live_query import LiveQuery, as_row, store_of
 from dovetail.plan.sampled_join import SampledJoin
@@ -16,18 +15,28 @@ SMALLEST = 3
 """A join of two is counted by its own steps, and no plan depends on it."""
 
 
-def choose_samples(queries: Iterable[LiveQuery], stats: StatsCatalog) -> tuple[SampledJoin, ...]:
+def choose_samples(queries: tuple[LiveQuery, ...], stats: StatsCatalog) -> tuple[SampledJoin, ...]:
     """By edge, the first query's; edges whose rows some step counts pair by pair need none."""
     joins: dict[str, SampledJoin] = {}
+    for edge, asked in _asked_by_edge.of(queries).items():
+        if edge not in stats.key_match and not stats.observed.is_fresh(Figure(Kind.MATCH, (edge,))):
+            sampled = next(filter(None, (_sampled(live, equality, edge) for live, equality in asked)), None)
+            if sampled is not None:
+                joins[edge] = sampled
+    return tuple(joins[edge] for edge in sorted(joins))
+
+
+def _collect(queries: tuple[LiveQuery, ...]) -> dict[str, list[tuple[LiveQuery, Equality]]]:
+    """Who asks for which edge."""
+    asked: dict[str, list[tuple[LiveQuery, Equality]]] = {}
     for live in queries:
         if len(live.query.relations) >= SMALLEST:
             for equality in live.query.equalities:
-                edge = edge_of(live.query, equality)
-                is_known = edge in stats.key_match or stats.observed.is_fresh(Figure(Kind.MATCH, (edge,)))
-                sampled = None if edge in joins or is_known else _sampled(live, equality, edge)
-                if sampled is not None:
-                    joins[edge] = sampled
-    return tuple(joins[edge] for edge in sorted(joins))
+                asked.setdefault(edge_of(live.query, equality), []).append((live, equality))
+    return asked
+
+
+_asked_by_edge = OncePer(_collect)
 
 
 def _sampled(live: LiveQuery, equality: Equality, edge: str) -> SampledJoin | None:

@@ -8,10 +8,12 @@ from pathlib import Path
 from dovetail.engine.admission.query_limits import batch_limits
 from dovetail.engine.batch.choose_merges import choose_merges
 from dovetail.engine.batch.next_bad_rows import room_by_stream
+from dovetail.engine.observe.when_to_observe import is_tallied
 from dovetail.engine.options import EngineOptions
 from dovetail.engine.planning.fill import choose_chunks
 from dovetail.engine.planning.plans import BatchPlan
 from dovetail.engine.progress.figures import BatchFigures
+from dovetail.engine.state import EngineState
 from dovetail.plan.sampled_join import SampledJoin
 from dovetail.query.stream import Stream
 from dovetail.runtime.batch_task import BatchTask
@@ -48,7 +50,7 @@ def make_task(
         piece_bytes=options.tuning.piece_bytes,
         own_file_bytes=options.tuning.own_file_bytes,
         is_small=last is not None and _was_small(last, options.tuning.small_batch_rows),
-        sampled_joins=_in_turn(sampled_joins, before.batch),
+        sampled_joins=_in_turn(sampled_joins, before),
         fill_chunks=choose_chunks(before.fills, before.kept_from, before.buckets, fill_rows),
         decided_before_us=tuple(before.decided_us_by_stream.items()),
         limits=batch_limits(before.registry.running, planned.decisions.intermediates, options.limits, plan.groups),
@@ -76,7 +78,9 @@ def _was_small(figures: BatchFigures, most_rows: int) -> bool:
     return figures.input_rows < most_rows and figures.hop_s < SMALL_WORK_S
 
 
-def _in_turn(joins: tuple[SampledJoin, ...], batch: int) -> tuple[SampledJoin, ...]:
-    """A few of them, so that no batch pays for all; after some batches each had its turn."""
+def _in_turn(joins: tuple[SampledJoin, ...], before: EngineState) -> tuple[SampledJoin, ...]:
+    """A few of them, so that no batch pays for all, where somebody looks at them; after some each had its turn."""
+    if not is_tallied(before.observed, before.batch):
+        return ()
     turns = -(-len(joins) // JOINS_SAMPLED_A_BATCH)
-    return tuple(join for place, join in enumerate(joins) if place % turns == batch % turns)
+    return tuple(join for place, join in enumerate(joins) if place % turns == before.observed.tallied % turns)

@@ -14,6 +14,7 @@ from dovetail.engine.control.coverage import StoreHistory
 from dovetail.engine.control.registry import Registry, quarantined
 from dovetail.engine.observe.finished_batch import FinishedBatch
 from dovetail.engine.observe.observe_batch import observe_batch
+from dovetail.engine.observe.when_to_observe import is_tallied
 from dovetail.engine.planning.fill import advance_fills
 from dovetail.engine.state import EngineState
 from dovetail.plan.affected_queries import queries_of_selection
@@ -62,9 +63,10 @@ def next_state(
     bad = next_bad_rows(before, streams, report)
     state = replace(state, bad_files=bad.files, bad_row_totals=bad.totals)
     state = replace(state, registry=registry, buckets=kept, histories=histories, fills=fills, kept_from=kept_from)
-    counted = _without_steps(report, nodes_of(plan, set(stopped)) if stopped else set())
     with report.timed(STATISTICS):
-        seen = observe_batch(FinishedBatch(before, state, plan, streams, counted, tuple(written)))
+        counted = _without_steps(report, nodes_of(plan, set(stopped)) if stopped else set())
+        finished = FinishedBatch(before, state, plan, streams, counted, tuple(written))
+        seen = observe_batch(finished, tallies=is_tallied(before.observed, before.batch))
         state = replace(state, observed=before.observed.folded(seen))
     new_files = (
         *(meta.path for meta in (*written, *(merge.merged for merge in report.merges))),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from functools import cached_property
 from typing import Any
 
 from dovetail.core.errors import QueryError
@@ -48,6 +49,11 @@ class QueryOptions:
         return tuple(e.name for e in fields(self) if getattr(self, e.name) != getattr(usual, e.name))
 
     def to_json(self) -> dict[str, Any]:
+        return dict(self._as_dict)
+
+    @cached_property
+    def _as_dict(self) -> dict[str, Any]:
+        """Once: it is written with every batch, and never changes."""
         return asdict(self)
 
     @staticmethod

@@ -25,16 +25,20 @@ TALLIES: tuple[Callable[[FinishedBatch], Iterator[tuple[Figure, Tally]]], ...] =
 """A new figure is a new entry here; the same figure from two of them is summed."""
 
 
-def observe_batch(batch: FinishedBatch) -> BatchSeen:
-    tallies: dict[Figure, Tally] = {}
-    for tallied in TALLIES:
-        for figure, tally in tallied(batch):
-            tallies[figure] = tallies[figure] + tally if figure in tallies else tally
+def observe_batch(batch: FinishedBatch, *, tallies: bool = True) -> BatchSeen:
     return BatchSeen(
         batch.after.batch,
-        tallies,
+        _tallies(batch) if tallies else None,
         keys_seen(batch.report),
         {store: min(meta.lower_batch for meta in metas) for store, metas in by_store(batch.after.buckets).items()},
         rows_sampled(batch),
         key_groups_seen(batch.report, batch.after.batch),
     )
+
+
+def _tallies(batch: FinishedBatch) -> dict[Figure, Tally]:
+    found: dict[Figure, Tally] = {}
+    for tallied in TALLIES:
+        for figure, tally in tallied(batch):
+            found[figure] = found[figure] + tally if figure in found else tally
+    return found

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from dovetail.engine.bad_rows import BadRowTotals
 from dovetail.engine.explain.records.partitions import PlacementExplained
@@ -165,7 +166,10 @@ class FailuresAfterCommit:
 
 @dataclass(frozen=True)
 class BatchFigures:
-    """A committed batch. `placement` and `scale` are there where placements and the number of units follow the data."""
+    """A committed batch. `placement` and `scale` are there where placements and the number of units follow the data.
+
+    Steps are many, and mostly nobody asks: `count_steps` is called once if somebody does.
+    """
 
     batch: int
     finished_at: float
@@ -176,7 +180,7 @@ class BatchFigures:
     queries: tuple[QueryFigures, ...] = ()
     stores: tuple[StoreFigures, ...] = ()
     groups: tuple[GroupFigures, ...] = ()
-    steps: tuple[StepFigures, ...] = ()
+    count_steps: Callable[[], tuple[StepFigures, ...]] = tuple
     units: tuple[UnitFigures, ...] = ()
     shipped: ShippedFigures = field(default_factory=ShippedFigures)
     stream_estimates: tuple[StreamEstimates, ...] = ()
@@ -185,6 +189,10 @@ class BatchFigures:
     placement: PlacementExplained | None = None
     scale: UnitsNow | None = None
     failures: FailuresAfterCommit = field(default_factory=FailuresAfterCommit)
+
+    @cached_property
+    def steps(self) -> tuple[StepFigures, ...]:
+        return self.count_steps()
 
     @property
     def input_rows(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 from dovetail.engine.admission.query_limits import found_by_users
 from dovetail.engine.bad_rows import BadRowTotals
@@ -58,7 +59,7 @@ def take_figures(
         queries=_of_queries(state, results, found_by_users(report.found, plan.groups)),
         stores=_of_stores(state, plan, served),
         groups=_of_groups(state, plan, report.groups, served),
-        steps=_of_steps(plan, report.steps, served),
+        count_steps=partial(_of_steps, plan, report.steps, served),
         units=_of_units(plan, report.work),
         shipped=_of_shipping(plan, report),
         stream_estimates=tuple(

@@ -99,23 +99,24 @@ class RowSelector:
         fails on them, too, those queries fail on whose own rows it does. None if that is all of them, or if nobody is
         left who asks for it. A key that takes long is charged to all that use it.
         """
-        watch = Stopwatch()
-        queries = queries_of_index(self._task.plan, store.id, index)
-        if queries and queries <= self._report.void_queries:
+        void = self._report.void_queries
+        if void and queries_of_index(self._task.plan, store.id, index) <= void:
             return None
+        watch = Stopwatch()
         try:
-            return self._guarded(store, queries, rows, make)
+            return self._guarded(store, index, rows, make)
         finally:
             if (taken_s := watch.lap()) > SHORT_S:
-                self._report.spend(queries, taken_s, self._task.limits)
+                self._report.spend(queries_of_index(self._task.plan, store.id, index), taken_s, self._task.limits)
 
     def _guarded(
-        self, store: StorePlan, queries: set[str], rows: StoreRows, make: Callable[[StoreRows], Made]
+        self, store: StorePlan, index: IndexPlan, rows: StoreRows, make: Callable[[StoreRows], Made]
     ) -> tuple[Made, Mask | None] | None:
         try:
             return make(rows), None
         except Exception as error:  # noqa: BLE001 - whatever the key raises on these rows
             failure = charged(error)
+        queries = queries_of_index(self._task.plan, store.id, index)
         while queries:
             wanted = self._wanted_by(store, queries, rows)
             try:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -16,6 +18,8 @@ from pyspark.sql import SparkSession
 from dovetail.runtime.spark.class_archive import JAVA_OPTIONS, archive_options
 from dovetail.runtime.spark.java import ensure_java
 
+MAX_SOCKET_NAME = 103
+"""Of a socket in the file system, where systems allow the least."""
 _JVM_END_TIMEOUT_S = 30.0
 _COMPILE_LATER = (
     "-XX:Tier4InvocationThreshold=500000",
@@ -45,7 +49,8 @@ def local_spark(app_name: str, cores: int = 2, *, log_file: Path | None = None, 
     # The launcher is a Java of its own, which ends after a moment: it shall not compile thoroughly what runs once.
     os.environ.setdefault("SPARK_LAUNCHER_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     builder = SparkSession.builder.appName(app_name).master(f"local[{cores}]")
-    for key, value in {**_settings(cores), **_with_java_options(conf)}.items():
+    given = _with_java_options(conf)
+    for key, value in {**_settings(cores), **_sockets(given), **given}.items():
         builder = builder.config(key, value)
     with _stderr_to(log_file), _loading_session():
         spark = builder.getOrCreate()
@@ -126,10 +131,20 @@ def _settings(cores: int) -> dict[str, str]:
         "spark.python.daemon.module": "dovetail.runtime.spark.worker_daemon",
         # As workers of SQL have it anyway: workers of the same environment come from the same daemon.
         "spark.executorEnv.SPARK_SIMPLIFIED_TRACEBACK": "1",
-        # Over TCP, Java and a worker wait 40 ms for each other in every stage.
-        "spark.python.unix.domain.socket.enabled": "true",
         "spark.sql.streaming.metricsEnabled": "false",
     }
+
+
+def _sockets(given: dict[str, str]) -> dict[str, str]:
+    """How Java and its workers talk: over TCP they wait 40 ms for each other in every stage.
+
+    But where the name of a socket among Java's temporary files would be longer than systems allow, Spark would not
+    start.
+    """
+    told = re.search(r"-Djava\.io\.tmpdir=(\S+)", given[JAVA_OPTIONS])
+    folder = given.get("spark.python.unix.domain.socket.dir") or (told[1] if told else tempfile.gettempdir())
+    longest = len(os.fsencode(folder)) + len("/.00000000-0000-0000-0000-000000000000.sock")
+    return {"spark.python.unix.domain.socket.enabled": "true" if longest <= MAX_SOCKET_NAME else "false"}
 
 
 def end_local_spark(spark: SparkSession, *, timeout_s: float = _JVM_END_TIMEOUT_S) -> None:
