@@ -21,8 +21,9 @@ from dovetail.plan.group_plan import GroupPlan
 from dovetail.plan.store_plan import IndexPlan
 from dovetail.runtime import result_sink
 from dovetail.runtime.groups import folder
+from dovetail.runtime.message import void_messages
 from dovetail.runtime.probe import frame, probe_operator, snapshot
-from dovetail.runtime.source import store_writer, wanted_rows
+from dovetail.runtime.source import source_operator, store_writer, wanted_rows
 from dovetail.runtime.source.build_index import build_index
 from dovetail.runtime.stopwatch import Stopwatch
 from dovetail.testing.local_session import LocalSession
@@ -165,6 +166,21 @@ def test_a_key_that_failed_is_built_no_more_in_its_batch(tmp_path: Path, monkeyp
         assert bad.status.state is QueryState.QUARANTINED
         assert good.status.state is QueryState.RUNNING
         assert len([key for key in built if "repeat" in key]) == 1
+
+
+def test_what_a_lost_task_gave_up_is_never_answered_in_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a task that ran twice, the first run found the query void and the second, whose report counts, did not."""
+    monkeypatch.setattr(source_operator, "void_messages", lambda _, count: void_messages({"given_up#1"}, count))
+    with LocalSession(tmp_path) as session:
+        for name in ("a", "b"):
+            session.create_stream(name, SCHEMA)
+        given_up = session.create_query("SELECT a.k, b.v FROM a JOIN b ON a.k = b.k", "given_up")
+        good = session.create_query("SELECT a.k, b.v FROM a JOIN b ON a.k = b.k AND b.v > 0", "good")
+        session.push({"a": rows(*range(9)), "b": rows(*range(9))})
+        assert given_up.status.state is QueryState.QUARANTINED
+        assert "some answers of the batch are missing" in str(given_up.status.error)
+        assert good.status.state is QueryState.RUNNING
+        assert session.results("good").num_rows > 0
 
 
 def test_finding_who_uses_a_slow_key_takes_no_longer_than_a_query_may(

@@ -66,7 +66,7 @@ def _run_hop(task: BatchTask, partition: int, hop: int, messages: Iterable[Messa
             elif message.kind is Kind.VOID:
                 void.update(json.loads(message.payload))
     worker = _Hop(task, partition, hop, current)
-    worker.report.void_queries |= void
+    worker.report.leave_out(void)
     if hop == 1:
         worker.probe_new_rows()
         worker.probe_fills()

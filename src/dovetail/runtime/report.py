@@ -243,7 +243,8 @@ class TaskReport:
     """Filled while a task runs, sent once at its end.
 
     `void_queries` failed or passed a limit in this task: their answers of this batch will not count, so nobody works on
-    them any more. The driver knows them by `failures`, and by `found`.
+    them any more. The driver knows them by `failures`, and by `found`. Those that were void already when the task began
+    are in `left_out`, too: if the task that found them so is run again it may find otherwise.
     """
 
     streams: list[StreamCount] = listed(StreamCount)
@@ -266,6 +267,7 @@ class TaskReport:
     shuffled: list[Shuffled] = listed(Shuffled)
     seconds_by_part: dict[str, float] = summed()
     found: dict[str, Found] = summed(vars, lambda record: Found(**record))
+    left_out: list[str] = listed(str, str, str)
     void_queries: set[str] = kept_in_task(set)
 
     @contextmanager
@@ -277,6 +279,11 @@ class TaskReport:
         finally:
             taken_s = time.perf_counter() - began
             self.seconds_by_part[part] = self.seconds_by_part.get(part, 0.0) + taken_s
+
+    def leave_out(self, queries: Set[str]) -> None:
+        """Tasks before this one found these queries void."""
+        self.left_out += sorted(queries)
+        self.void_queries |= queries
 
     def fail(self, queries: Set[str], error: Exception) -> None:
         """These queries' answers of the batch are void; raises what is nobody's fault, such as a broken file."""

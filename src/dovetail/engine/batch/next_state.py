@@ -28,6 +28,11 @@ from dovetail.store.bucket_file import BucketMeta, by_store
 from dovetail.store.commit import Draft
 from dovetail.store.manifest import Arrival, ResultPart
 
+LEFT_OUT = (
+    "was given up by a task that ran again and then found nothing wrong, so that some answers of the batch are missing"
+    "\n  instead: create the query again; if it happens again, ask for less or raise its limits"
+)
+
 
 def next_state(
     before: EngineState,
@@ -46,7 +51,8 @@ def next_state(
     held_to = held_to or HeldTo()
     stopped = passed_limits(found_by_users(report.found, plan.groups), held_to.found, before.batch)
     broken = with_users({failure.query: failure.error for failure in report.failures}, plan.groups)
-    failed = stopped | broken
+    left_out = with_users(dict.fromkeys(report.left_out, LEFT_OUT), plan.groups)
+    failed = left_out | stopped | broken
     results = tuple(result for result in report.results if result.query not in failed)
     registry = _with_results(before.registry, _rows_by_query(results), failed, before.batch)
     state = _moved_in_time(replace(before, registry=registry), plan, streams, report, idle)

@@ -10,6 +10,7 @@ part of it, so a crash in between applies none of them or all of them again to t
 from __future__ import annotations
 
 import logging
+import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -36,6 +37,7 @@ from dovetail.query.stream_spec import StreamSpec
 
 PREVIEWED = "(this SELECT)"
 """Stands for a query that is only looked at; no query can have this name."""
+GROWTH_WIDTH = 200
 TEXTS_REMEMBERED = 100
 
 CompileText = Callable[[str], JoinQuery]
@@ -384,7 +386,8 @@ def watermarks_of_new(query: JoinQuery, state: EngineState, streams: Mapping[str
 def _warn_of_growth(live: LiveQuery) -> None:
     growing = _growing(live)
     if growing:
-        _log.warning("query %s keeps %s for ever: its state grows without bound", live.name, ", ".join(growing))
+        what = textwrap.shorten(", ".join(growing), GROWTH_WIDTH, placeholder=" ...")
+        _log.warning("query %s keeps %s for ever: its state grows without bound", live.name, what)
 
 
 def _growing(live: LiveQuery) -> list[str]:
