@@ -308,7 +308,8 @@ class TaskReport:
 
     def count(self, query: str, found: Found, limits: BatchLimits) -> bool:
         """Note what a query found; False if that is more than it may find in all tasks together."""
-        whole = self.found[query] = self.found.get(query, Found()) + found
+        known = self.found.get(query)
+        whole = self.found[query] = found if known is None else known + found
         if limits.of(query).are_passed_by(whole):
             self.void_queries.add(query)
             return False

@@ -132,10 +132,7 @@ class ProbeOperator:
         for frame, bits in _in_larger_pieces(self._matches(probe, stored, watch)):
             found_s = watch.lap()
             probe.count.matched_rows += len(frame)
-            pairs_by_query = self._decide(probe.node, frame, bits)
-            together = sum(pairs_by_query.values())
-            for query, pairs in pairs_by_query.items():
-                self._report.spend((query,), found_s * pairs / together, self._task.limits)
+            self._decide(probe.node, frame, bits, found_s)
             void_count = self._stop_void_legs(probe.node, probe.rows, void_count)
             watch.lap()
 
@@ -246,22 +243,24 @@ class ProbeOperator:
         idx = np.flatnonzero(equal)
         return frame.take(idx), bits[:, idx]
 
-    def _decide(self, node: ProbeNode, frame: Frame, bits: U64) -> dict[str, int]:
-        """Give every leg the rows it wants: whole ones away, the others on to the next probe. How many, by query."""
-        pairs_by_query: dict[str, int] = {}
+    def _decide(self, node: ProbeNode, frame: Frame, bits: U64, found_s: float) -> None:
+        """Give every leg the rows it wants: whole ones away, the others on to the next probe.
+
+        What it took to find them is charged to those who want them, by the row.
+        """
         facts = facts_of(self._task.plan, node, self._task.timezone)
-        for place, count in enumerate(counts_of_legs(bits, len(node.legs))):
+        counts = counts_of_legs(bits, len(node.legs))
+        ms_a_pair = 1e3 * found_s / (sum(counts) or 1)
+        for place, count in enumerate(counts):
             query = node.legs[place].query
             if count == 0 or query in self._report.void_queries:
                 continue
-            pairs_by_query[query] = pairs_by_query.get(query, 0) + count
-            if self._report.count(query, Found(pairs=count), self._task.limits):
+            if self._report.count(query, Found(pairs=count, ms=ms_a_pair * count), self._task.limits):
                 with self._report.charging({query}):
                     self._decide_leg(node.legs[place], place, facts.emit_by_leg[place], frame, bits)
         _take_bits(bits, [place for place, leg in enumerate(node.legs) if leg.query in self._report.void_queries])
         for child, places in zip(node.children, facts.places_by_child, strict=True):
             self._pass_on(child, places, frame, bits)
-        return pairs_by_query
 
     def _decide_leg(self, leg: Leg, place: int, emit: Emit | None, frame: Frame, bits: U64) -> None:
         """Rows that its residual predicates refuse lose the leg's bit."""

@@ -62,6 +62,7 @@ class BatchOfFiles:
             except Exception as error:
                 if not self._put_aside(error, again):
                     raise
+                self._put_others_aside(again)
                 continue
             with synced_files() if task.syncs else nullcontext():
                 report = self._report(task, again)
@@ -85,6 +86,16 @@ class BatchOfFiles:
                     return True
         return False
 
+    def _put_others_aside(self, again: tuple[BadFile, ...]) -> None:
+        """Broken files seldom come alone: reading all, and no more, finds the others sooner than batches do."""
+        while parts := self._parts_of_files(again):
+            try:
+                reduce(DataFrame.unionAll, parts).write.format("noop").mode("overwrite").save()
+            except Exception as error:  # noqa: BLE001 - what is not of a file comes again in the batch, which says it
+                if self._put_aside(error, again):
+                    continue
+            return
+
     def _paths(self, spec: StreamSpec) -> list[str]:
         if spec.kind not in FILE_FORMATS:
             return []
@@ -97,16 +108,21 @@ class BatchOfFiles:
 
     def _rows(self, again: tuple[BadFile, ...]) -> DataFrame:
         """The batch with every stream of files read file by file; only what comes from elsewhere is taken as it is."""
-        of_files = sorted(self._readable)
-        parts = []
+        of_files = self._readable
+        parts = self._parts_of_files(again)
         if len(of_files) < len(self.packing.streams):
             parts.append(self.rows.filter(~F.col(TAG).isin([self.packing.tag_of(name) for name in of_files])))
-        for name in of_files:
+        return reduce(DataFrame.unionAll, parts) if parts else self.rows.limit(0)
+
+    def _parts_of_files(self, again: tuple[BadFile, ...]) -> list[DataFrame]:
+        """Of each stream of files what is left of it."""
+        parts = []
+        for name in sorted(self._readable):
             taken = [file.unread for file in again if file.stream == name and file.unread is not None]
             frame = self._frame(self.specs[name], taken)
             if frame is not None:
                 parts.append(union_streams({name: frame}, self.packing))
-        return reduce(DataFrame.unionAll, parts) if parts else self.rows.limit(0)
+        return parts
 
     def _frame(self, spec: StreamSpec, again: list[str]) -> DataFrame | None:
         aside = self.unread.get(spec.name, {})
