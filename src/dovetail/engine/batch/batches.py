@@ -16,8 +16,9 @@ crash after it:         the batch was; brought again, it is not run again
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from dovetail.core.errors import TaskFailed, is_chargeable
@@ -75,7 +76,7 @@ class Batches:
 
     def _settled(self, batch: int, run: Run, arrived: Arrived) -> Settled:
         """What the batch comes to; if it fails and nobody knows with whom, what it comes to without the culprits."""
-        parts = self._parts
+        parts, began_s = self._parts, time.perf_counter()
 
         def attempt(stopped: Mapping[str, str] | None) -> Settled:
             begun = _ours(lambda: begin_batch(batch, arrived, self._sampled_joins, parts, stopped))
@@ -90,9 +91,10 @@ class Batches:
             old = [record.id for record in running if record.created_batch != batch]
             new = [record.id for record in running if record.created_batch == batch]
             try:
-                return run_without_culprits(attempt, old, new, failure)
+                settled = run_without_culprits(attempt, old, new, failure)
             except _OursFailed as nobodys:
                 raise nobodys.cause from None
+            return replace(settled, failed_s=time.perf_counter() - began_s - settled.own_s)
 
     def sample_joins(self, joins: tuple[SampledJoin, ...]) -> None:
         """Estimate these joins, too, from the next batch on, a few a batch, in place of those asked for before."""

@@ -28,4 +28,4 @@ def commit_batch(settled: Settled, parts: Parts) -> Committed:
         parts.head.move(state)
         parts.answers.add(state.batch, draft.results)
     commit_s = settled.settle_s + time.perf_counter() - began_s
-    return Committed(settled, files, Durations(ran.begun.plan_s, ran.run_s, commit_s))
+    return Committed(settled, files, Durations(ran.begun.plan_s, ran.run_s, commit_s, settled.failed_s))

@@ -21,13 +21,21 @@ from dovetail.store.commit import Draft
 
 @dataclass(frozen=True)
 class Settled:
-    """`done` is the batch as those see it who learn from it; `idle` are streams that hold nobody back any more."""
+    """`done` is the batch as those see it who learn from it; `idle` are streams that hold nobody back any more.
+
+    `failed_s` went to tries before this one.
+    """
 
     ran: Ran
     done: FinishedBatch
     draft: Draft
     idle: frozenset[str]
     settle_s: float
+    failed_s: float = 0.0
+
+    @property
+    def own_s(self) -> float:
+        return self.ran.begun.plan_s + self.ran.run_s + self.settle_s
 
 
 def settle_batch(ran: Ran, idle_watch: IdleWatch, parts: Parts) -> Settled:

@@ -14,15 +14,19 @@ from dovetail.stats.estimate import Estimate
 
 @dataclass(frozen=True)
 class Durations:
-    """By the wall: until tasks could begin, until they had ended, until the batch was committed."""
+    """By the wall: until tasks could begin, until they had ended, until the batch was committed.
+
+    Before that, `failed_s` went to tries of the batch that failed.
+    """
 
     plan_s: float
     run_s: float
     commit_s: float
+    failed_s: float = 0.0
 
     @property
     def total_s(self) -> float:
-        return self.plan_s + self.run_s + self.commit_s
+        return self.failed_s + self.plan_s + self.run_s + self.commit_s
 
 
 @dataclass(frozen=True)

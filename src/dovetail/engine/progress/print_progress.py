@@ -39,6 +39,7 @@ def print_progress(figures: BatchFigures) -> dict[str, Any]:
             "plan": durations.plan_s * 1e3,
             "run": durations.run_s * 1e3,
             "commit": durations.commit_s * 1e3,
+            **({"failedTries": durations.failed_s * 1e3} if durations.failed_s else {}),
         },
         "taskSeconds": dict(figures.seconds_by_part),
         "streams": [_stream(stream) for stream in figures.streams],

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -36,6 +37,7 @@ UNREADABLE = "unreadable file"
 _FAILED_READ = "FAILED_READ_FILE"
 _PLACE = re.compile(r"^file:/*")
 _MAX_REASON = 500
+MOST_READ_ALONE, READ_AT_ONCE = 64, 4
 
 Paths = dict[str, str]
 """By path of a file, as Spark's log writes it: why it cannot be read."""
@@ -87,14 +89,24 @@ class BatchOfFiles:
         return False
 
     def _put_others_aside(self, again: tuple[BadFile, ...]) -> None:
-        """Broken files seldom come alone: reading all, and no more, finds the others sooner than batches do."""
-        while parts := self._parts_of_files(again):
-            try:
-                reduce(DataFrame.unionAll, parts).write.format("noop").mode("overwrite").save()
-            except Exception as error:  # noqa: BLE001 - what is not of a file comes again in the batch, which says it
-                if self._put_aside(error, again):
-                    continue
+        """Broken files seldom come alone: where there are few, each is read by itself, not a batch for each."""
+        left = [(name, path) for name in sorted(self._readable) for path in self._left(self.specs[name], again)]
+        if len(left) > MOST_READ_ALONE:
             return
+        with ThreadPoolExecutor(READ_AT_ONCE) as pool:
+            for (name, path), reason in zip(left, pool.map(lambda file: self._failure(*file), left), strict=True):
+                if reason is not None:
+                    self.unread.setdefault(name, {})[path] = reason
+
+    def _failure(self, name: str, path: str) -> str | None:
+        """Why the file cannot be read; what else is wrong comes again in the batch, which says it."""
+        frame = with_places(self.specs[name], read_files(self.rows.sparkSession, self.specs[name], [path]))
+        try:
+            union_streams({name: frame}, self.packing).write.format("noop").mode("overwrite").save()
+        except Exception as error:  # noqa: BLE001 - as above
+            text = str(error)
+            return _reason(text) if _FAILED_READ in text and _bare(path) in unquote(text) else None
+        return None
 
     def _paths(self, spec: StreamSpec) -> list[str]:
         if spec.kind not in FILE_FORMATS:
@@ -108,31 +120,30 @@ class BatchOfFiles:
 
     def _rows(self, again: tuple[BadFile, ...]) -> DataFrame:
         """The batch with every stream of files read file by file; only what comes from elsewhere is taken as it is."""
-        of_files = self._readable
-        parts = self._parts_of_files(again)
+        of_files = sorted(self._readable)
+        parts = []
         if len(of_files) < len(self.packing.streams):
             parts.append(self.rows.filter(~F.col(TAG).isin([self.packing.tag_of(name) for name in of_files])))
-        return reduce(DataFrame.unionAll, parts) if parts else self.rows.limit(0)
-
-    def _parts_of_files(self, again: tuple[BadFile, ...]) -> list[DataFrame]:
-        """Of each stream of files what is left of it."""
-        parts = []
-        for name in sorted(self._readable):
-            taken = [file.unread for file in again if file.stream == name and file.unread is not None]
-            frame = self._frame(self.specs[name], taken)
+        for name in of_files:
+            frame = self._frame(self.specs[name], again)
             if frame is not None:
                 parts.append(union_streams({name: frame}, self.packing))
-        return parts
+        return reduce(DataFrame.unionAll, parts) if parts else self.rows.limit(0)
 
-    def _frame(self, spec: StreamSpec, again: list[str]) -> DataFrame | None:
+    def _left(self, spec: StreamSpec, again: tuple[BadFile, ...]) -> list[str]:
+        """What the batch takes of the stream, as far as nothing is known to be wrong with it."""
+        taken = [file.unread for file in again if file.stream == spec.name and file.unread is not None]
         aside = self.unread.get(spec.name, {})
-        paths = [path for path in dict.fromkeys((*self._paths(spec), *again)) if path not in aside]
+        return [path for path in dict.fromkeys((*self._paths(spec), *taken)) if path not in aside]
+
+    def _frame(self, spec: StreamSpec, again: tuple[BadFile, ...]) -> DataFrame | None:
+        paths = self._left(spec, again)
         if not paths:
             return None
         frame = read_files(self.rows.sparkSession, spec, paths)
         gone = files_that_are_gone(frame, paths)
         if gone:
-            self.unread[spec.name] = aside | dict.fromkeys(gone, "the file is gone")
+            self.unread.setdefault(spec.name, {}).update(dict.fromkeys(gone, "the file is gone"))
             return self._frame(spec, again)
         return with_places(spec, frame)
 
