@@ -12,7 +12,6 @@ from typing import Any
 
 from pyspark import TaskContext
 
-from dovetail.engine.batch import make_task
 from dovetail.plan.query_limits import BatchLimits, QueryLimits
 
 KILLS, RAISES, FILLS = "strike_kill", "strike_raise", "strike_fill"
@@ -37,6 +36,9 @@ class StrikingLimits(BatchLimits):
 @contextmanager
 def striking() -> Iterator[None]:
     """While this lasts, queries of those names strike."""
+    # Workers load this module with a query's limits: they shall not load the driver's side for it.
+    from dovetail.engine.batch import make_task  # noqa: PLC0415
+
     names = vars(make_task)
     usual: Callable[..., BatchLimits] = names["batch_limits"]
 

@@ -110,3 +110,11 @@ def test_a_worker_on_which_spark_hangs_up_prints_nothing(
 def test_workers_are_begun_once_for_an_application(spark: SparkSession) -> None:
     await_warm(warm_workers(spark))
     assert warm_workers(spark) == ()
+
+
+@pytest.mark.spark
+def test_workers_look_into_no_zip_before_a_task(spark: SparkSession) -> None:
+    def look(_rows: Iterator[int]) -> Iterator[list[str]]:
+        yield [path for path in sys.path_importer_cache if path.endswith(".zip") and Path(path).is_file()]
+
+    assert spark.sparkContext.parallelize([1], 1).mapPartitions(look).collect() == [[]]

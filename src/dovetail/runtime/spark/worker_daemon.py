@@ -36,6 +36,12 @@ def prefer_installed() -> None:
         sys.path[:] = [path for path in others if not re.search(r"py4j-[^/]*-src\.zip$", path)]
 
 
+def forget_zips() -> None:
+    """Before every task Spark has Python look anew at all it ever imported from: not at zips that it no longer does."""
+    for path in [path for path in sys.path_importer_cache if path.endswith(".zip") and path not in sys.path]:
+        del sys.path_importer_cache[path]
+
+
 def load() -> None:
     """What tasks of Dovetail need. What cannot be had here cannot be had in a worker either, where somebody is told."""
     import numpy as np  # noqa: PLC0415 - while stdout is kept
@@ -80,6 +86,7 @@ def main() -> None:
 
     with _kept_stdout():
         load()
+    forget_zips()
     vars(daemon)["worker"] = _quiet(daemon.worker)
     # Workers collect garbage after every task: not over all of this, which would also give each a copy of its own.
     gc.collect()
