@@ -54,6 +54,7 @@ def full_report() -> TaskReport:
         key_groups=[KeyGroups("a", 9, 2, ["[k]"], "AAAA")],
         samples=[MatchSample("a.k=b.k", 1.5, 100.0, 0.25)],
         results=[ResultPart("q#1", "p", 1, 2)],
+        left_out=["q#4"],
         merges=[MergedBuckets(BUCKET, ("x", "y"))],
         groups=[GroupCount("g", 5, 4)],
         shipped=[ShippedCount("a", 1, 8, 7, 600)],
