@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
@@ -14,6 +14,7 @@ from dovetail import Session
 from dovetail.core.errors import BadRowError
 from dovetail.engine.options import EngineTuning
 from dovetail.query.stream_spec import StreamSpec
+from dovetail.runtime.spark.sources.unreadable_files import BatchOfFiles
 from tests.support.parquet_folders import COLUMNS, PAIRS, SECOND, Folders, open_session
 
 if TYPE_CHECKING:
@@ -90,6 +91,32 @@ def test_files_that_cannot_be_read_are_put_aside_alone_and_come_when_they_are_me
         session.process_all_available()
         assert answers(session) == Counter({(1, 5): 1, (2, 5): 1, (1, 6): 1, (2, 6): 1, (3, 5): 1, (3, 6): 1})
         assert [Path(row.source or "").name for row in session.bad_rows("a")] == [other_type]
+
+
+def test_several_broken_files_are_found_by_one_try_of_the_batch(
+    spark: SparkSession, tmp_path: Path, folders: Folders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed: list[bool] = []
+    put_aside = BatchOfFiles._put_aside
+
+    def counted(*given: Any) -> bool:
+        failed.append(put_aside(*given))
+        return failed[-1]
+
+    monkeypatch.setattr(BatchOfFiles, "_put_aside", counted)
+    with open_session(spark, tmp_path) as session:
+        for name in "ab":
+            session.declare_stream(folders.spec(name))
+        session.create_query(PAIRS, "pairs")
+        folders.add("a", [(1, 0)])
+        broken = {folders.add_bytes(stream, b"no Parquet") for stream in "aabb"}
+        folders.add("b", [(5, SECOND)])
+        session.start()
+        session.process_all_available()
+        assert answers(session) == Counter({(1, 5): 1})
+        named = {Path(row.source or "").name for name in "ab" for row in session.bad_rows(name)}
+        assert named == broken
+    assert failed == [True]
 
 
 def test_a_backfill_reads_each_file_with_the_batch_that_took_it(

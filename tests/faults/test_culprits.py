@@ -58,9 +58,13 @@ def test_the_culprit_of_a_batch_is_found(
     for query in case.queries:
         session.create_query(query.sql, name=query.name)
     culprit = session.create_query(ALL, name="culprit")
+    tried_s: list[float] = []
+    session.engine.answers.listen(lambda news: tried_s.append(news.figures.durations.failed_s))
     session.start(trigger="available_now")
     session.await_termination(timeout=240)
     assert culprit.status.state == "quarantined"
+    # The batch in which it was found counts the tries that failed, and no other has any.
+    assert [taken_s > 0 for taken_s in tried_s].count(True) == 1
     oracle = DuckDbOracle(case)
     for query in case.queries:
         answers = answers_of_table(session.query(query.name).results().toArrow())

@@ -16,7 +16,7 @@ from dovetail.core.errors import EvaluationError
 from dovetail.engine.control.registry import QueryState
 from dovetail.kernels import gather_rows
 from dovetail.kernels.evaluate import sizes, strings, work_limit
-from dovetail.kernels.evaluate.evaluate import evaluate
+from dovetail.kernels.evaluate.evaluate import evaluate, evaluate_mask
 from dovetail.plan.group_plan import GroupPlan
 from dovetail.plan.store_plan import IndexPlan
 from dovetail.runtime import result_sink
@@ -181,6 +181,26 @@ def test_what_a_lost_task_gave_up_is_never_answered_in_part(tmp_path: Path, monk
         assert "some answers of the batch are missing" in str(given_up.status.error)
         assert good.status.state is QueryState.RUNNING
         assert session.results("good").num_rows > 0
+
+
+def test_of_many_pairs_no_more_are_confirmed_than_a_query_may_find(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    confirmed: list[int] = []
+
+    def counted(expression: Any, read: Any, length: int, **options: Any) -> Any:
+        confirmed.append(length)
+        return evaluate_mask(expression, read, length, **options)
+
+    monkeypatch.setattr(probe_operator, "ROWS_A_PIECE", PIECE)
+    monkeypatch.setattr(probe_operator, "evaluate_mask", counted)
+    with LocalSession(tmp_path, partitions=1, max_pairs_per_batch=4 * PIECE) as session:
+        for name in ("a", "b"):
+            session.create_stream(name, SCHEMA)
+        many = session.create_query("SELECT a.k FROM a JOIN b ON a.s = b.s", "many")
+        session.push({"a": rows(*range(60)), "b": rows(*range(60))})
+        assert many.status.state is QueryState.QUARANTINED
+    assert 0 < sum(confirmed) <= 6 * PIECE
 
 
 def test_finding_who_uses_a_slow_key_takes_no_longer_than_a_query_may(

@@ -8,7 +8,7 @@ from pathlib import Path
 from dovetail.engine.admission.query_limits import batch_limits
 from dovetail.engine.batch.choose_merges import choose_merges
 from dovetail.engine.batch.next_bad_rows import room_by_stream
-from dovetail.engine.observe.when_to_observe import is_tallied
+from dovetail.engine.observe.when_to_tally import is_tallied
 from dovetail.engine.options import EngineOptions
 from dovetail.engine.planning.fill import choose_chunks
 from dovetail.engine.planning.plans import BatchPlan

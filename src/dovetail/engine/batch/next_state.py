@@ -14,7 +14,7 @@ from dovetail.engine.control.coverage import StoreHistory
 from dovetail.engine.control.registry import Registry, quarantined
 from dovetail.engine.observe.finished_batch import FinishedBatch
 from dovetail.engine.observe.observe_batch import observe_batch
-from dovetail.engine.observe.when_to_observe import is_tallied
+from dovetail.engine.observe.when_to_tally import is_tallied
 from dovetail.engine.planning.fill import advance_fills
 from dovetail.engine.state import EngineState
 from dovetail.plan.affected_queries import queries_of_selection

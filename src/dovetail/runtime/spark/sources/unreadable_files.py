@@ -100,8 +100,9 @@ class BatchOfFiles:
 
     def _failure(self, name: str, path: str) -> str | None:
         """Why the file cannot be read; what else is wrong comes again in the batch, which says it."""
-        frame = with_places(self.specs[name], read_files(self.rows.sparkSession, self.specs[name], [path]))
+        spec = self.specs[name]
         try:
+            frame = with_places(spec, read_files(self.rows.sparkSession, spec, [path]))
             union_streams({name: frame}, self.packing).write.format("noop").mode("overwrite").save()
         except Exception as error:  # noqa: BLE001 - as above
             text = str(error)
