@@ -11,18 +11,10 @@ import pyarrow as pa
 
 from dovetail.kernels.evaluate.evaluate import evaluate, evaluate_mask
 from dovetail.kernels.gather_rows import rows_of_refs
-from dovetail.kernels.match.match_in_passes import match_in_passes
-from dovetail.kernels.match.match_pairs import (
-    ALL_PASS,
-    NO_LOWER,
-    NO_UPPER,
-    LegBounds,
-    ProbeRows,
-    StoredRows,
-    one_bucket,
-)
+from dovetail.kernels.match.match_pairs import LegBounds, ProbeRows, StoredRows, match_pairs, one_bucket
 from dovetail.kernels.match.match_ranges import Ranges, match_ranges
 from dovetail.kernels.match.order_values import End, RowRanges, row_ranges
+from dovetail.kernels.match.special_values import ALL_PASS, NO_LOWER, NO_UPPER
 from dovetail.optimizer.passes.derive_ranges import derive_ranges
 from dovetail.plan.live_query import as_row
 from dovetail.plan.probe_tree import RangeEnd, StoredRange
@@ -101,7 +93,7 @@ class Side:
             probing.codes[places], np.ones((1, len(places)), np.uint64), np.zeros((0, len(places)), np.int64)
         )
         if self.searched is None and self.index.keys:
-            found = match_in_passes(rows, one_bucket(_stored(entries)), _NO_BOUNDS, max_pairs=MAX_PAIRS)
+            found = match_pairs(rows, one_bucket(_stored(entries)), _NO_BOUNDS, max_pairs=MAX_PAIRS)
         else:
             orders = np.zeros(0, np.int64) if entries.orders is None else entries.orders
             searched = None if self.searched is None else _ranges(self.searched, new_columns, length, places)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail.kernels.expand_windows import expand_windows
-from dovetail.kernels.match.match_pairs import NULL_TIME
+from dovetail.kernels.match.special_values import NULL_TIME
 
 TIMES = st.lists(st.integers(-60, 60) | st.just(int(NULL_TIME)), max_size=15)
 

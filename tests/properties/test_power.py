@@ -22,11 +22,10 @@ from dovetail.query.stream import Stream
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.local import run_local
 from dovetail.runtime.message import Message
-from dovetail.runtime.probe import partial, probe_operator, route_entries
+from dovetail.runtime.probe import hop_probe, route_entries, rows_in_flight
 from dovetail.runtime.probe.lone_row_operator import ALL_ENTRIES, LoneRowOperator
-from dovetail.runtime.probe.partial import Partial
 from dovetail.runtime.probe.route_entries import Deal, Route
-from dovetail.runtime.source.key_codes import ColumnOf
+from dovetail.runtime.probe.snapshot import MappedBucket
 from dovetail.store.bucket_file import BucketMeta
 from tests.support.planted_bugs import Bug, found_at
 
@@ -54,20 +53,17 @@ def without_placing(right: Callable[[ProbeStep, str], Any]) -> Callable[[ProbeSt
 
 
 def by_the_whole_key(right: Callable[..., KeyCodes]) -> Callable[..., KeyCodes]:
-    def codes(step: ProbeStep, column_of: ColumnOf, length: int, timezone: str) -> KeyCodes:
-        return right(replace(step, index=replace(step.index, placing=None)), column_of, length, timezone)
-
-    return codes
+    return lambda bucket, columns, _placing, timezone: right(bucket, columns, None, timezone)
 
 
-Spread = Iterator[tuple[int, Partial]]
+Targets = Iterator[tuple[int, Any]]
 
 
-def by_an_even_placement(right: Callable[..., Spread]) -> Callable[..., Spread]:
-    def spread(rows: Partial, routing: Routing, placement: Placement) -> Spread:
-        return right(rows, routing, even_placement(placement.group_count, placement.partition_count))
+def by_an_even_placement(right: Callable[..., Targets]) -> Callable[..., Targets]:
+    def targets(routing: Routing, placement: Placement, codes: Any, refs: Any) -> Targets:
+        return right(routing, even_placement(placement.group_count, placement.partition_count), codes, refs)
 
-    return spread
+    return targets
 
 
 class Turned(Route):
@@ -117,11 +113,9 @@ BUGS = [
         known=7,
     ),
     Bug("new rows forget their placing key", ProbeStep, "probing_index", without_placing, known=26),
-    Bug(
-        "partial results forget their placing key", probe_operator, "probing_codes", by_the_whole_key, CHAINED, known=3
-    ),
-    Bug("partial results go by another placement", partial, "spread_partial", by_an_even_placement, CHAINED),
-    Bug("partitions disagree on a placement", probe_operator, "Route", always(Turned), known=3),
+    Bug("partial results forget their placing key", MappedBucket, "key_codes", by_the_whole_key, CHAINED, known=3),
+    Bug("partial results go by another placement", rows_in_flight, "targets", by_an_even_placement, CHAINED),
+    Bug("partitions disagree on a placement", hop_probe, "Route", always(Turned), known=3),
     Bug("a unit that joins does nothing", run_local, "run_hop", only_where_units_were_first, known=3),
     Bug("rows are decided too early", LoneRows, "decided_until", always(decided_a_second_early), OUTER, known=4),
     Bug("partners go too early", needs, "_asked_again", always(lambda _live, _relation: ()), OUTER, known=4),

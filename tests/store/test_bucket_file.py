@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from dovetail.core.errors import BucketCorrupt, BucketMissing, SessionError
-from dovetail.kernels.match.match_pairs import NULL_TIME
+from dovetail.kernels.match.special_values import NULL_TIME
 from dovetail.store.bucket_file import (
     Bucket,
     BucketContent,

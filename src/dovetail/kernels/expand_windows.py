@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dovetail.kernels.match.match_pairs import NULL_TIME
+from dovetail.kernels.match.special_values import NULL_TIME
 
 I64 = npt.NDArray[np.int64]
 

@@ -25,14 +25,6 @@ def usual_routing(index: IndexPlan) -> Routing:
 
 
 @dataclass(frozen=True)
-class PlacedNode:
-    """A node, and the stores whose rows come to it, member by member."""
-
-    node: ProbeNode
-    stores: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class SharedPlan:
     """Everything the runtime needs to know; a function of the live queries and the statistics."""
 
@@ -110,20 +102,6 @@ class SharedPlan:
     def derived(self) -> dict[str, Any]:
         """What the runtime works out of a node, by the node's id: kept as long as the plan, whatever the batch."""
         return {}
-
-    @cached_property
-    def placed_nodes(self) -> dict[str, PlacedNode]:
-        """By id, all nodes that rows are probed at."""
-        found: dict[str, PlacedNode] = {}
-
-        def collect(children: tuple[ProbeNode, ...], stores: tuple[str, ...]) -> None:
-            for node in children:
-                found[node.id] = PlacedNode(node, stores)
-                collect(node.children, (*stores, node.step.target))
-
-        for tree in self.probing_trees:
-            collect(tree.children, (tree.start,))
-        return found
 
     @cached_property
     def hop_count(self) -> int:

@@ -22,6 +22,9 @@ from dovetail.store.checksum import ChecksumFile
 from dovetail.store.layout import result_file, shared_answers_file
 from dovetail.store.manifest import ResultPart
 
+END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
+"""What Arrow's format ends a stream with."""
+
 
 class AnswerFiles:
     def __init__(self, task: BatchTask, partition: int) -> None:
@@ -33,9 +36,10 @@ class AnswerFiles:
         self._batch = task.batch
         self._partition = partition
 
-    def write(self, query: str, pieces: list[pa.RecordBatch]) -> None:
+    def write(self, query: str, pieces: list[pa.RecordBatch], size_bytes: int) -> None:
+        """`size_bytes` are those of the pieces in memory."""
         if query not in self._own:
-            if sum(piece.nbytes for piece in pieces) < self._own_file_bytes:
+            if size_bytes < self._own_file_bytes:
                 self._shared.append(query, pieces)
                 return
             path = result_file(query, self._batch, self._partition, self._attempt)
@@ -58,20 +62,24 @@ class _SharedFile:
         self._path = path
         self._file: ChecksumFile | None = None
         self._parts: list[ResultPart] = []
+        self._heads: dict[pa.Schema, pa.Buffer] = {}
 
     def append(self, query: str, pieces: list[pa.RecordBatch]) -> None:
-        stream = pa.BufferOutputStream()
-        with pa.ipc.new_stream(stream, pieces[0].schema) as writer:
-            for piece in pieces:
-                writer.write_batch(piece)
-        content = stream.getvalue()
+        content = b"".join((self._head(pieces[0].schema), *(piece.serialize() for piece in pieces), END_OF_STREAM))
         if self._file is None:
             path = self._root / self._path
             private_folder(path.parent)
             self._file = ChecksumFile(path)
         offset, rows = self._file.size_bytes, sum(piece.num_rows for piece in pieces)
         self._file.write(content)
-        self._parts.append(ResultPart(query, self._path, rows, content.size, zlib.crc32(content), offset))
+        self._parts.append(ResultPart(query, self._path, rows, len(content), zlib.crc32(content), offset))
+
+    def _head(self, schema: pa.Schema) -> pa.Buffer:
+        """The message that begins a stream; many queries have the same."""
+        found = self._heads.get(schema)
+        if found is None:
+            found = self._heads[schema] = schema.serialize()
+        return found
 
     def close(self) -> list[ResultPart]:
         if self._file is not None:

@@ -11,11 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dovetail.kernels.evaluate.work_limit import work_limit
-from dovetail.kernels.gather_rows import rows_of_refs
-from dovetail.kernels.match.leg_bits import bits_of_rows
 from dovetail.kernels.ready_kernels import ready_kernels
-from dovetail.plan.fill import ChunkPart
-from dovetail.plan.probe_tree import Emit, ProbeNode, ProbeTree
+from dovetail.lowering.lower_plan import flat_plan
+from dovetail.plan.probe_tree import Emit
 from dovetail.runtime.answer_files import AnswerFiles
 from dovetail.runtime.batch_task import BatchTask, MergeTask
 from dovetail.runtime.emit_rows import emit_rows
@@ -25,18 +23,18 @@ from dovetail.runtime.groups.group_operator import GroupStage
 from dovetail.runtime.groups.store import merge_groups
 from dovetail.runtime.message import Kind, Message, void_messages
 from dovetail.runtime.probe.frame import Frame
+from dovetail.runtime.probe.hop_probe import HopProbe
 from dovetail.runtime.probe.lone_row_operator import LoneRowOperator
-from dovetail.runtime.probe.partial import OutgoingPartials, Partial, receive_partials
+from dovetail.runtime.probe.open_snapshots import open_snapshots
 from dovetail.runtime.probe.probe_operator import ProbeOperator
-from dovetail.runtime.probe.route_entries import Part
-from dovetail.runtime.probe.snapshot import StoreSnapshot, forget_buckets
+from dovetail.runtime.probe.rows_in_flight import OutgoingRows, concat_rows, unpack_rows
 from dovetail.runtime.report import STATISTICS, MergedBuckets, TaskReport, UnitWork
 from dovetail.runtime.result_sink import ResultSink
 from dovetail.runtime.source.merge_operator import run_merge
 from dovetail.runtime.source.sample_joins import sample_joins
 from dovetail.runtime.source.store_writer import PIECES_PER_SPLIT
 from dovetail.runtime.watermarks import watermarks_after
-from dovetail.store.bucket_file import BucketMeta, by_store
+from dovetail.store.bucket_file import BucketMeta
 
 I64 = npt.NDArray[np.int64]
 
@@ -69,7 +67,6 @@ def _run_hop(task: BatchTask, partition: int, hop: int, messages: Iterable[Messa
     worker.report.leave_out(void)
     if hop == 1:
         worker.probe_new_rows()
-        worker.probe_fills()
         worker.answer_lone_rows(received[Kind.TIMES])
         worker.merge()
         worker.sample_joins()
@@ -91,19 +88,11 @@ class _Hop:
         self._partition = partition
         self._hop = hop
         self._root = Path(task.root)
-        self._outgoing = OutgoingPartials(task.plan)
+        flat = flat_plan(task.plan)
+        self._outgoing = OutgoingRows(task.plan, flat, hop)
         self.work = UnitWork(partition, hop)
         self.report = TaskReport(work=[self.work])
-        forget_buckets(self._root, {meta.path for meta in (*task.buckets, *current)})
-        # Every task must number the buckets alike; messages arrive in any order.
-        current = sorted(current, key=lambda meta: meta.place)
-        earlier, newest = by_store(task.buckets), by_store(current)
-        self._snapshots = {
-            store.id: StoreSnapshot(
-                self._root, store, earlier.get(store.id, []), newest.get(store.id, []), task.timezone
-            )
-            for store in task.plan.stores
-        }
+        self._snapshots = open_snapshots(self._root, task.plan.stores, task.buckets, current, task.timezone)
         # No two tasks of a batch may use the same split of a store.
         first_split = (hop * task.plan.placement.partition_count + partition) * PIECES_PER_SPLIT
         self._answers = AnswerFiles(task, partition)
@@ -113,50 +102,37 @@ class _Hop:
         self._group_ids = {group.id for group in task.plan.groups}
         self.groups = GroupStage(task, partition, first_split, self.report, self._answers)
         fold = FactorizedOperator(task, self._snapshots, self._folder, self.report, self.work)
-        self._probe = ProbeOperator(
-            task, self._snapshots, self._take, self.report, self.work, self._outgoing.add, fold=fold
-        )
+        self._alone = ProbeOperator(task, self._snapshots, self._take, self.report, self.work, fold=fold)
+        self._probe: HopProbe | None = None
+        if hop <= len(flat.hops):
+            self._probe = HopProbe(task, flat, self._snapshots, self.report, self.work, self._take, self._outgoing.add)
 
     def _take(self, emit: Emit, frame: Frame) -> None:
         """Rows that are whole: answers, rows of an intermediate, or of groups."""
         (self._folder if emit.into in self._group_ids else self._sink).add(emit, frame)
 
     def probe_new_rows(self) -> None:
+        """The batch's own rows, and stored rows that act as new ones: those of the batch's chunk of each fill."""
         for tree in self._task.plan.trees:
             snapshot = self._snapshots[tree.start]
-            emit_rows(self._task, tree, snapshot, self._partition, self._probe, self.report, self._take)
-            for ordinal in range(snapshot.current_from, len(snapshot.metas)):
-                for node in tree.children:
-                    self._probe_from(tree, node, snapshot, ordinal)
+            emit_rows(self._task, tree, snapshot, self._partition, self._alone, self.report, self._take)
+        if self._probe is not None:
+            self._probe.probe_new_rows(self._chunks(), self._alone)
 
-    def probe_fills(self) -> None:
-        """Stored rows act as new ones: those of the batch's chunk of each fill."""
-        tree_by_store = {fill.store: fill.tree for fill in self._task.plan.fills}
+    def _chunks(self) -> dict[str, list[tuple[int, int, int]]]:
+        """By the store that is filled: a bucket of the driver, and which of its rows."""
+        driver_by_store = {fill.store: fill.driver for fill in self._task.plan.fills}
+        found: dict[str, list[tuple[int, int, int]]] = {}
         for chunk in self._task.fill_chunks:
-            tree = tree_by_store[chunk.store]
-            snapshot = self._snapshots[tree.start]
-            ordinal_by_path = {meta.path: ordinal for ordinal, meta in enumerate(snapshot.metas)}
-            for part in chunk.parts:
-                for node in tree.children:
-                    self._probe_from(tree, node, snapshot, ordinal_by_path[part.path], part)
-
-    def _probe_from(
-        self, tree: ProbeTree, node: ProbeNode, snapshot: StoreSnapshot, ordinal: int, chunk: ChunkPart | None = None
-    ) -> None:
-        queries = {leg.query for leg in node.legs}
-        if queries <= self.report.void_queries:
-            return
-        with self.report.charging(queries):
-            for part, start, start_times in self._start(tree, node, snapshot, ordinal):
-                partial, times = (start, start_times) if chunk is None else _rows_of_chunk(start, start_times, chunk)
-                self._probe.probe(node, partial, self._hop, times, part)
+            metas = self._snapshots[driver_by_store[chunk.store]].metas
+            ordinal_by_path = {meta.path: ordinal for ordinal, meta in enumerate(metas)}
+            found[chunk.store] = [(ordinal_by_path[part.path], part.lower_row, part.upper_row) for part in chunk.parts]
+        return found
 
     def probe_partials(self, payloads: list[bytes]) -> None:
-        placed = self._task.plan.placed_nodes
-        for partial in receive_partials(payloads, lambda node: placed[node].stores):
-            node = placed[partial.node].node
-            for part, idx in self._probe.route(node).parts_of(partial.codes):
-                self._probe.probe(node, partial if idx is None else partial.take(idx), self._hop, part=part)
+        if payloads and self._probe is not None:
+            epoch = self._task.plan.epoch
+            self._probe.probe_rows(concat_rows([unpack_rows(payload, epoch) for payload in payloads]), self._alone)
 
     def answer_lone_rows(self, times: Iterable[bytes]) -> None:
         """Rows that are answered for what partners they have."""
@@ -189,24 +165,3 @@ class _Hop:
         self._sink.close()
         self._answers.close(self.report)
         return [*self._sink.stored, *self.groups.written]
-
-    def _start(
-        self, tree: ProbeTree, node: ProbeNode, snapshot: StoreSnapshot, ordinal: int
-    ) -> Iterator[tuple[Part, Partial, I64 | None]]:
-        """The rows of one bucket that this partition probes with, in the order of the node's key; their times."""
-        start_legs = {(leg.query, leg.start): leg for leg in tree.legs}
-        legs = tuple(start_legs[leg.query, leg.start] for leg in node.legs)
-        places = self._probe.selection_bits(tree.start, legs).place[:, ordinal].tolist()
-        for part, choice in self._probe.route(node).probing():
-            entries = snapshot.entries(ordinal, node.step.start_index, choice)
-            if len(entries.codes) == 0:
-                continue
-            bits = bits_of_rows(places, entries.words, len(entries.codes))
-            times = entries.times(snapshot.event_time) if snapshot.store.event_time else None
-            yield part, Partial(node.id, entries.codes, Frame((tree.start,), (entries.refs,)), bits), times
-
-
-def _rows_of_chunk(partial: Partial, times: I64 | None, chunk: ChunkPart) -> tuple[Partial, I64 | None]:
-    rows = rows_of_refs(partial.frame.refs[0])
-    idx = np.flatnonzero((rows >= chunk.lower_row) & (rows < chunk.upper_row))
-    return partial.take(idx), None if times is None else times[idx]

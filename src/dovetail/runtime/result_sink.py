@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-import numpy as np
 import pyarrow as pa
 
 from dovetail.core.errors import ColumnTooLarge, charged
@@ -56,6 +55,7 @@ class ResultSink:
         self._answers = answers
         self._waiting = WaitingRoom()
         self._pieces: dict[str, list[pa.RecordBatch]] = {}
+        self._piece_bytes: dict[str, int] = {}
 
     def add(self, emit: Emit, frame: Frame) -> None:
         enough = self._waiting.add(emit, frame, MAX_WAITING_ROWS)
@@ -107,12 +107,16 @@ class ResultSink:
         except Exception as error:  # noqa: BLE001 - made apart, it fails for who asks for it
             charged(error)
             return False
-        ends = np.cumsum([len(frame) for frame in frames]).tolist()
-        share_s = watch.lap() / ends[-1]
-        for waiting, frame, end in zip(live, frames, ends, strict=True):
-            with self._report.charging({waiting.emit.query}):
-                self._report.spend((waiting.emit.query,), share_s * len(frame), self._task.limits)
-                self._keep(waiting.emit, [array.slice(end - len(frame), len(frame)) for array in arrays])
+        whole = _named(live[0].emit, arrays)
+        row_bytes = _bytes_of_every_row(whole)
+        share_s, begin = watch.lap() / max(whole.num_rows, 1), 0
+        for waiting, frame in zip(live, frames, strict=True):
+            query, rows = waiting.emit.query, len(frame)
+            with self._report.charging({query}):
+                self._report.spend((query,), share_s * rows, self._task.limits)
+                piece = whole.slice(begin, rows)
+                self._keep(waiting.emit, piece, piece.nbytes if row_bytes is None else row_bytes * rows)
+            begin += rows
         return True
 
     def _gather(self, emit: Emit, frame: Frame) -> None:
@@ -126,15 +130,15 @@ class ResultSink:
             for part in smaller_frames(frame, error):
                 self._gather(emit, part)
             return
-        self._keep(emit, arrays)
+        piece = _named(emit, arrays)
+        self._keep(emit, piece, piece.nbytes)
 
-    def _keep(self, emit: Emit, arrays: list[pa.Array]) -> None:
-        names = unique_names([column.name for column in emit.output])
-        piece = pa.RecordBatch.from_arrays(arrays, names)
-        found = Found(result_bytes=piece.nbytes if emit.is_answer else 0)
+    def _keep(self, emit: Emit, piece: pa.RecordBatch, size_bytes: int) -> None:
+        found = Found(result_bytes=size_bytes if emit.is_answer else 0)
         if self._report.count(emit.query, found, self._task.limits):
             self._pieces.setdefault(emit.query, []).append(piece)
-            if emit.into is None and piece.nbytes > BYTES_AT_ONCE:
+            self._piece_bytes[emit.query] = self._piece_bytes.get(emit.query, 0) + size_bytes
+            if emit.into is None and size_bytes > BYTES_AT_ONCE:
                 self._write(emit.query)
 
     def _values(self, emit: Emit, frame: Frame) -> list[pa.Array]:
@@ -175,17 +179,27 @@ class ResultSink:
         self._next_split += 1
 
     def _write(self, query: str) -> None:
-        pieces = self._pieces.pop(query, [])
+        pieces, size_bytes = self._pieces.pop(query, []), self._piece_bytes.pop(query, 0)
         if pieces and query not in self._report.void_queries:
             with self._report.charging({query}):
-                self._answers.write(query, pieces)
+                self._answers.write(query, pieces, size_bytes)
+
+
+def _named(emit: Emit, arrays: list[pa.Array]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays(arrays, unique_names([column.name for column in emit.output]))
+
+
+def _bytes_of_every_row(batch: pa.RecordBatch) -> int | None:
+    """What each takes, if all take the same; else None."""
+    sizes = [field.type.bit_width // 8 if pa.types.is_primitive(field.type) else 0 for field in batch.schema]
+    return sum(sizes) if all(sizes) else None
 
 
 def _alike(waiting: Iterable[WaitingRows]) -> Iterable[list[WaitingRows]]:
-    """Few answers of the same columns of the same stores together, all others alone."""
+    """Few answers of the same columns, called the same, of the same stores together; all others alone."""
     found: dict[object, list[WaitingRows]] = {}
     for number, each in enumerate(waiting):
         is_small = each.emit.is_answer and each.rows <= FEW_ROWS
-        asked = (each.frames[0].stores, tuple(column.expression for column in each.emit.output))
+        asked = (each.frames[0].stores, each.emit.output)
         found.setdefault(asked if is_small else number, []).append(each)
     return found.values()

@@ -32,7 +32,7 @@ import pyarrow.compute as pc
 from dovetail.core.errors import BucketCorrupt, BucketMissing, SessionError
 from dovetail.core.private_files import private_folder
 from dovetail.core.sync import sync_later
-from dovetail.kernels.match.match_pairs import NULL_TIME
+from dovetail.kernels.match.special_values import NULL_TIME
 from dovetail.store.checksum import ChecksumFile, FileIdentity, file_checksum
 
 U64 = npt.NDArray[np.uint64]

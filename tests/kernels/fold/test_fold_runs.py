@@ -21,7 +21,7 @@ from dovetail.kernels.fold.fold_runs import (
     prefix_counts,
 )
 from dovetail.kernels.fold.range_extremes import extremes_of_runs, find_extremes, order_keys
-from dovetail.kernels.match.match_pairs import NO_LOWER, NO_UPPER, NULL_TIME
+from dovetail.kernels.match.special_values import NO_LOWER, NO_UPPER, NULL_TIME
 
 # Few codes and times: long runs, equal times and empty intervals are certain.
 CODES = st.integers(0, 4)

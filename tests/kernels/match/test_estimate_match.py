@@ -18,7 +18,7 @@ from dovetail.kernels.match.estimate_match import (
     slice_rule,
 )
 from dovetail.kernels.match.hash_keys import hash_keys
-from dovetail.kernels.match.match_pairs import NULL_TIME
+from dovetail.kernels.match.special_values import NULL_TIME
 
 I64 = npt.NDArray[np.int64]
 NO_HEAVY = np.zeros(0, np.uint64)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail.kernels.match.leg_bits import bits_of_rows, no_bits, rows_of_legs
-from dovetail.kernels.match.match_pairs import ALL_PASS, NONE_PASS
+from dovetail.kernels.match.special_values import ALL_PASS, NONE_PASS
 
 LEG_COUNTS = st.sampled_from([1, 2, 7, 63, 64, 65, 130])
 ROWS = 5

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,14 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dovetail.kernels.match.match_in_passes import match_in_passes
+from dovetail.kernels.match.entry_tables import Entries
 from dovetail.kernels.match.match_pairs import (
-    ALL_PASS,
-    NO_LOWER,
-    NO_UPPER,
-    NONE_PASS,
-    NULL_TIME,
-    EntryTables,
     LegBounds,
     Pairs,
     ProbeRows,
@@ -25,9 +19,9 @@ from dovetail.kernels.match.match_pairs import (
     match_pairs,
     one_bucket,
 )
+from dovetail.kernels.match.special_values import ALL_PASS, NO_LOWER, NO_UPPER, NONE_PASS, NULL_TIME
 
 I64 = npt.NDArray[np.int64]
-Match = Callable[..., Iterator[Pairs]]
 WORDS = 2
 
 # Three bits: collisions and long runs of one code are certain.
@@ -73,12 +67,11 @@ def test_pairs_are_those_of_nested_loops_in_their_order(sizes: tuple[list[int], 
     assert matched(match(probe, stored, max_pairs)) == expected
 
 
-@pytest.mark.parametrize("match_all", [match_pairs, match_in_passes])
-def test_a_leg_that_stops_leaves_the_pairs_of_the_others(match_all: Match) -> None:
+def test_a_leg_that_stops_leaves_the_pairs_of_the_others() -> None:
     probe = ProbeRows(np.zeros(4, np.uint64), np.array([[1, 3, 2, 1]], np.uint64), np.zeros((0, 4), np.int64))
     stored = replace(plain_stored([0, 0, 0]), places=np.array([ALL_PASS, ALL_PASS], np.int32))
     bounds = LegBounds(np.zeros((2, 0), np.int64), np.zeros((2, 0), np.int64))
-    pieces = match_all(probe, one_bucket(stored), bounds, max_pairs=3)
+    pieces = match_pairs(probe, one_bucket(stored), bounds, max_pairs=3)
     assert matched([next(pieces)]) == [(0, 0), (0, 1), (0, 2)]
     probe.stop([0])
     rest = list(pieces)
@@ -159,14 +152,16 @@ def cases(draw: st.DrawFn) -> Case:
     )
 
 
-@pytest.mark.parametrize("match_all", [match_pairs, match_in_passes])
 @given(cases(), st.integers(1, 40))
-def test_pairs_and_their_legs_are_those_of_a_plain_model(match_all: Match, case: Case, max_pairs: int) -> None:
-    found = {
-        (int(i), int(row)): {leg for leg in range(len(case.stored.places)) if int(bits[leg // 64]) >> (leg % 64) & 1}
-        for piece in match_all(case.probe, one_bucket(case.stored), case.bounds, max_pairs=max_pairs)
-        for i, row, bits in zip(piece.probe_idx, piece.stored_refs, piece.bits.T, strict=True)
-    }
+def test_pairs_and_their_legs_are_those_of_a_plain_model(case: Case, max_pairs: int) -> None:
+    found: dict[tuple[int, int], set[int]] = {}
+    for piece in match_pairs(case.probe, one_bucket(case.stored), case.bounds, max_pairs=max_pairs):
+        assert len(piece.probe_idx) <= max_pairs
+        for i, row, bits in zip(piece.probe_idx, piece.stored_refs, piece.bits.T, strict=True):
+            legs = {leg for leg in range(len(case.stored.places)) if int(bits[leg // 64]) >> (leg % 64) & 1}
+            assert legs
+            assert not legs & found.get((int(i), int(row)), set()), "a leg has a pair once"
+            found.setdefault((int(i), int(row)), set()).update(legs)
     expected = {
         (i, int(case.stored.rows[entry])): legs
         for i, code in enumerate(case.probe.codes)
@@ -176,24 +171,31 @@ def test_pairs_and_their_legs_are_those_of_a_plain_model(match_all: Match, case:
     assert found == expected
 
 
-@pytest.mark.parametrize("match_all", [match_pairs, match_in_passes])
 @given(cases(), st.integers(1, 40))
-def test_near_pairs_are_counted_whatever_their_selections(match_all: Match, case: Case, max_pairs: int) -> None:
-    loosest = list(zip(case.bounds.lower.min(axis=0).tolist(), case.bounds.upper.max(axis=0).tolist(), strict=True))
+def test_near_pairs_are_counted_whatever_their_selections(case: Case, max_pairs: int) -> None:
+    """Each word of legs looks by itself, within what some of its own legs accept."""
 
-    def is_near(i: int, row: int) -> bool:
-        for member, (lower, upper) in enumerate(loosest):
+    def is_near(word: int, i: int, row: int) -> bool:
+        own = slice(64 * word, 64 * word + 64)
+        for member in range(case.bounds.member_count):
+            lower, upper = case.bounds.lower[own, member].min(), case.bounds.upper[own, member].max()
             if (lower, upper) != (NO_LOWER, NO_UPPER):
                 time, other = int(case.stored.times[row]), int(case.probe.times[member, i])
                 if NULL_TIME in (time, other) or not lower <= time - other <= upper:
                     return False
         return True
 
-    pieces = list(match_all(case.probe, one_bucket(case.stored), case.bounds, max_pairs=max_pairs))
+    def is_looked_at(word: int, i: int) -> bool:
+        """Nobody looks for a row that no leg wants, nor at a bucket of which no leg takes any."""
+        takes_any = (case.stored.places[64 * word : 64 * word + 64] != NONE_PASS).any()
+        return bool(case.probe.bits[word, i]) and bool(takes_any)
+
+    pieces = list(match_pairs(case.probe, one_bucket(case.stored), case.bounds, max_pairs=max_pairs))
     assert sum(piece.near_count for piece in pieces) == sum(
-        code == stored_code and is_near(i, int(case.stored.rows[entry]))
+        code == stored_code and is_near(word, i, int(case.stored.rows[entry]))
+        for word in range(len(case.probe.bits))
         for i, code in enumerate(case.probe.codes)
-        if case.probe.bits[:, i].any()
+        if is_looked_at(word, i)
         for entry, stored_code in enumerate(case.stored.codes)
     )
 
@@ -221,32 +223,35 @@ def test_many_buckets_are_matched_as_one_after_the_other(
     """The rows, legs and bounds of the first case, and the buckets of all; some of which are not to be seen."""
     probe, bounds = drawn[0][0].probe, drawn[0][0].bounds
     legs = len(drawn[0][0].stored.places)
-    tables = EntryTables(len(drawn))
+    entries: list[Entries | None] = []
     places = np.full((legs, len(drawn)), ALL_PASS, np.int32)
-    addresses = np.zeros((len(drawn), WORDS), np.uint64)
     alone = []
+    each_alone = []
     for ordinal, (case, is_visible) in enumerate(drawn):
         # Dealt out: every step-th entry.
         own = np.resize(case.stored.places, legs)
         stored = replace(case.stored, codes=case.stored.codes[::step], rows=case.stored.rows[::step], places=own)
-        tables.put(ordinal, stored.codes, stored.rows, stored.times, stored.time_range)
-        places[:, ordinal], addresses[ordinal] = own, stored.word_addresses
+        each_alone.append(one_bucket(stored))
+        places[:, ordinal] = own
+        entries.append(each_alone[-1].entries[0] if is_visible else None)
         if is_visible:
-            pieces = match_pairs(probe, one_bucket(stored), bounds, max_pairs=1000)
-            alone += [
-                (int(i), int(ref) | ordinal << 32, tuple(bits.tolist()))
-                for piece in pieces
-                for i, ref, bits in zip(piece.probe_idx, piece.stored_refs, piece.bits.T, strict=True)
-            ]
-    visible = np.array([ordinal for ordinal, (_, is_visible) in enumerate(drawn) if is_visible], np.int64)
-    buckets = StoredBuckets(visible, tables, places, addresses)
-    for match_all in (match_pairs, match_in_passes):
-        together = [
-            (int(i), int(ref), tuple(bits.tolist()))
-            for piece in match_all(probe, buckets, bounds, max_pairs=max_pairs)
-            for i, ref, bits in zip(piece.probe_idx, piece.stored_refs, piece.bits.T, strict=True)
-        ]
-        assert together == alone
+            alone += found_in(match_pairs(probe, each_alone[-1], bounds, max_pairs=1000), ordinal)
+    buckets = StoredBuckets(
+        entries,
+        np.concatenate([each.time_addresses for each in each_alone]),
+        [each.time_ranges[0] for each in each_alone],
+        places,
+        np.concatenate([each.word_addresses for each in each_alone]),
+    )
+    assert sorted(found_in(match_pairs(probe, buckets, bounds, max_pairs=max_pairs))) == sorted(alone)
+
+
+def found_in(pieces: Iterator[Pairs], ordinal: int = 0) -> list[tuple[int, int, tuple[int, ...]]]:
+    return [
+        (int(i), int(ref) | ordinal << 32, tuple(bits.tolist()))
+        for piece in pieces
+        for i, ref, bits in zip(piece.probe_idx, piece.stored_refs, piece.bits.T, strict=True)
+    ]
 
 
 def test_who_finds_nothing_for_long_is_asked_now_and_then() -> None:

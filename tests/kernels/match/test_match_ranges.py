@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dovetail.kernels.match.match_pairs import ALL_PASS, NO_LOWER, NO_UPPER, NULL_TIME, LegBounds, ProbeRows, StoredRows
+from dovetail.kernels.match.match_pairs import LegBounds, ProbeRows, StoredRows
 from dovetail.kernels.match.match_ranges import (
     ZONE,
     Checked,
@@ -20,6 +20,7 @@ from dovetail.kernels.match.match_ranges import (
     ranges_of_bounds,
 )
 from dovetail.kernels.match.order_values import HIGHEST, LOWEST, RowRanges
+from dovetail.kernels.match.special_values import ALL_PASS, NO_LOWER, NO_UPPER, NULL_TIME
 from tests.support.examples import examples
 
 EXTREMES = st.sampled_from([int(LOWEST), int(LOWEST) + 1, int(HIGHEST)])

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from numba import njit
 
 from dovetail.kernels.match.gallop import first_above, first_at_least
-from dovetail.kernels.match.match_pairs import NO_LOWER, NO_UPPER, NULL_TIME
+from dovetail.kernels.match.special_values import NO_LOWER, NO_UPPER, NULL_TIME
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]

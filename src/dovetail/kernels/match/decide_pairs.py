@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from dovetail.kernels.match.match_pairs import ALL_PASS, NO_LOWER, NO_UPPER, NULL_TIME
+from dovetail.kernels.match.special_values import ALL_PASS, NO_LOWER, NO_UPPER, NULL_TIME
 from dovetail.kernels.pointers import load64, trailing_zeros
 
 

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from dovetail.kernels.match.match_pairs import NO_LOWER, NO_UPPER, NULL_TIME
+from dovetail.kernels.match.special_values import NO_LOWER, NO_UPPER, NULL_TIME
 from dovetail.kernels.match.summarize_codes import count_codes, heavy_codes, smallest_codes
 
 U64 = npt.NDArray[np.uint64]

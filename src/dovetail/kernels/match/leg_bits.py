@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from dovetail.kernels.match.match_pairs import ALL_PASS, NONE_PASS
+from dovetail.kernels.match.special_values import ALL_PASS, NONE_PASS
 from dovetail.kernels.pointers import trailing_zeros
 from dovetail.kernels.word_bits import WORD_BITS, has_bit, word_count
 
@@ -45,12 +45,6 @@ def counts_of_legs(bits: U64, leg_count: int) -> list[int]:
 def rows_of_leg(bits: U64, leg: int) -> I64:
     """The rows that have the leg's bit."""
     found: I64 = np.flatnonzero(has_bit(bits[leg // WORD_BITS], leg))
-    return found
-
-
-def moved_bits(bits: U64, places: I64) -> tuple[U64, I64]:
-    """The rows that some leg still wants, and their bits where other legs stand: leg i is the one at `places[i]`."""
-    found: tuple[U64, I64] = _moved_bits(np.ascontiguousarray(bits), places, word_count(len(places)))
     return found
 
 
@@ -94,22 +88,3 @@ def _rows_by_bit(bits: Any, begins: Any, size: Any) -> Any:
             position[leg] += 1
             left &= left - np.uint64(1)
     return rows
-
-
-@njit(cache=True)
-def _moved_bits(bits: Any, places: Any, words: Any) -> Any:
-    moved = np.zeros((words, bits.shape[1]), np.uint64)
-    rows = np.empty(bits.shape[1], np.int64)
-    count = 0
-    for row in range(bits.shape[1]):
-        any_bits = np.uint64(0)
-        for word in range(words):
-            moved[word, count] = np.uint64(0)
-        for leg in range(len(places)):
-            place = places[leg]
-            bit = (bits[place >> 6, row] >> np.uint64(place & 63)) & np.uint64(1)
-            moved[leg >> 6, count] |= bit << np.uint64(leg & 63)
-            any_bits |= bit
-        rows[count] = row
-        count += int(any_bits)
-    return moved[:, :count].copy(), rows[:count].copy()

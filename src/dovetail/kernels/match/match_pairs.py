@@ -1,21 +1,14 @@
-"""Which stored rows a sorted run of probe rows meets, and which legs want each pair (A4).
+"""Which stored rows the probe rows of one node meet, and which legs want each pair (A4): one node by `match_hop`.
 
     probe codes   3   3   7   9          stored codes   1   3   3   8   9
                   |   |       |                             |   |       |
                   +---+-------------- meet -----------------+---+       |
                               +-------------------- meet ---------------+
 
-Both sides are sorted by code, so one forward pass finds where each probe row's partners begin: the cost follows
-probe rows times log(gap) plus pairs, not stored rows, and a store a hundred times larger than the batch stays cheap.
-
 A probe row brings a bit for every leg that still wants it. A pair keeps those bits whose selection the stored
-row passed on arrival and whose time bounds hold; pairs without bits do not come out, but are counted. Pairs are
-ordered by probe row, then stored position, in pieces of about `max_pairs`, so that skew cannot exhaust memory. Codes
-only: the caller confirms real keys if codes are hashes.
-
-All buckets of an index are matched in one pass of compiled code: with hundreds of queries there are thousands of steps
-and dozens of buckets, each pair of which would cost more to begin than its rows take. Buckets lie in maps of their own,
-so their arrays are given by address. For many probe rows there is `match_in_passes`.
+row passed on arrival and whose time bounds hold; pairs without bits do not come out, but are counted. Pairs come in
+pieces of at most `max_pairs`, so that skew cannot exhaust memory; those of more than 64 legs come 64 legs at a time.
+Codes only: the caller confirms real keys if codes are hashes.
 """
 
 from __future__ import annotations
@@ -23,28 +16,29 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
-from dovetail.kernels.pointers import load32, load64, trailing_zeros
+from dovetail.kernels.match.entry_tables import NO_ENTRIES, Entries, make_directory, table_arrays
+from dovetail.kernels.match.match_hop import (
+    CANDIDATES,
+    NEAR,
+    SEGMENT,
+    BucketArrays,
+    NodeArrays,
+    RowArrays,
+    Segments,
+    Stored,
+    from_the_first,
+    make_scratch,
+    match_hop,
+    room_for_pairs,
+)
+from dovetail.kernels.match.special_values import NO_LOWER, NO_UPPER
 from dovetail.kernels.word_bits import WORD_BITS, bit_at
 
-NULL_TIME = np.iinfo(np.int64).min
-"""Stands for a NULL event time; it satisfies no bound."""
-
-ALL_PASS = -1
-NONE_PASS = -2
-NO_LOWER = NULL_TIME + 1
-NO_UPPER = np.iinfo(np.int64).max
-_BUCKET, _ROW, _FIRST, _ENTRY = range(4)
-"""Where matching goes on: a bucket, a probe row, the first entry not below its code, the next entry of its run."""
-_NOT_BEGUN = -1
 _FEWEST_PAIRS = 1 << 10
-_LOOKS_AT_ONCE = 1 << 22
-"""So many entries are looked at before somebody looks at the clock."""
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
@@ -99,63 +93,29 @@ class StoredRows:
     ordinal: int = 0
 
 
-class EntryTables:
-    """Of each bucket, by its ordinal: where the entries' codes and rows and the rows' times begin, and what they span.
-
-    A bucket is there once it was put there. The arrays that the addresses point into are kept as long.
-    """
-
-    def __init__(self, buckets: int) -> None:
-        self.code_addresses: U64 = np.zeros(buckets, np.uint64)
-        self.row_addresses: U64 = np.zeros(buckets, np.uint64)
-        self.counts: I64 = np.zeros(buckets, np.int64)
-        self.time_addresses: U64 = np.zeros(buckets, np.uint64)
-        self.time_ranges: I64 = np.zeros((buckets, 2), np.int64)
-        self._held: dict[int, tuple[U64, npt.NDArray[np.uint32], I64]] = {}
-
-    def __contains__(self, ordinal: int) -> bool:
-        return ordinal in self._held
-
-    def arrays(self, ordinal: int) -> tuple[U64, npt.NDArray[np.uint32], I64]:
-        """The codes and rows of a bucket's entries, and its rows' times."""
-        return self._held[ordinal]
-
-    def put(
-        self, ordinal: int, codes: U64, rows: npt.NDArray[np.uint32], times: I64, time_range: tuple[int, int]
-    ) -> None:
-        """Entries that are dealt out lie apart: they are put together first."""
-        codes, rows = np.ascontiguousarray(codes), np.ascontiguousarray(rows)
-        self.code_addresses[ordinal] = codes.ctypes.data
-        self.row_addresses[ordinal] = rows.ctypes.data
-        self.counts[ordinal] = len(codes)
-        self.time_addresses[ordinal] = times.ctypes.data
-        self.time_ranges[ordinal] = time_range
-        self._held[ordinal] = codes, rows, times
-
-
 @dataclass(frozen=True)
 class StoredBuckets:
-    """The buckets of these `ordinals` with a table for all: `places[leg, ordinal]`, `word_addresses[ordinal, word]`."""
+    """Buckets by their ordinals: entries, None where it is not looked at; addresses of times, earliest and latest.
 
-    ordinals: I64
-    tables: EntryTables
+    For each leg and bucket the place of the selection's bit: `places[leg, ordinal]`; `word_addresses[ordinal, word]`.
+    """
+
+    entries: Sequence[Entries | None]
+    time_addresses: U64
+    time_ranges: Sequence[tuple[int, int]]
     places: npt.NDArray[np.int32]
     word_addresses: U64
-
-    def bucket(self, ordinal: int) -> StoredRows:
-        """One of them alone."""
-        codes, rows, times = self.tables.arrays(ordinal)
-        first_us, last_us = self.tables.time_ranges[ordinal].tolist()
-        places = np.ascontiguousarray(self.places[:, ordinal])
-        return StoredRows(codes, rows, times, (first_us, last_us), places, self.word_addresses[ordinal], ordinal)
 
 
 def one_bucket(stored: StoredRows) -> StoredBuckets:
     """A bucket alone, as ordinal 0."""
-    tables = EntryTables(1)
-    tables.put(0, stored.codes, stored.rows, np.ascontiguousarray(stored.times), stored.time_range)
+    codes, rows = np.ascontiguousarray(stored.codes), np.ascontiguousarray(stored.rows)
     return StoredBuckets(
-        np.zeros(1, np.int64), tables, stored.places.reshape(-1, 1), stored.word_addresses.reshape(1, -1)
+        [Entries(codes, rows, 0, len(codes), make_directory(codes))],
+        np.array([stored.times.ctypes.data], np.uint64),
+        [stored.time_range],
+        stored.places.reshape(-1, 1),
+        stored.word_addresses.reshape(1, -1),
     )
 
 
@@ -201,190 +161,90 @@ class Pairs:
 
 
 def match_pairs(probe: ProbeRows, stored: StoredBuckets, bounds: LegBounds, *, max_pairs: int) -> Iterator[Pairs]:
-    """See the module's head."""
-    if len(probe.codes) == 0 or len(stored.ordinals) == 0:
+    """See the module's head. Legs may be stopped between two pieces."""
+    if len(probe.codes) == 0 or not any(stored.entries):
         return
-    tables = stored.tables
-    probing = _Probing(probe.codes, probe.bits, probe.times)
-    entries = _Entries(stored.ordinals, tables.code_addresses, tables.row_addresses, tables.counts)
-    times = _Times(tables.time_addresses, tables.time_ranges)
-    legs = _Legs(stored.places, stored.word_addresses, bounds.lower, bounds.upper, bounds.is_per_leg)
-    loosest = _Bounds(*bounds.loosest)
-    at = np.array([0, 0, 0, _NOT_BEGUN], np.int64)
-    room = min(max_pairs, max(_FEWEST_PAIRS, len(probe.codes)))
-    while at[_BUCKET] < len(stored.ordinals):
-        found = _Found(
-            np.empty(room, np.int64), np.empty(room, np.uint64), np.empty((probe.bits.shape[0], room), np.uint64)
-        )
-        count, near_count = _match(probing, entries, times, legs, loosest, at, found)
-        # Even if it is empty: whoever asks looks at the time now and then.
-        yield Pairs(found.idx[:count], found.refs[:count], found.bits[:, :count], near_count)
-        room = min(max_pairs, 4 * room)
+    tables = table_arrays([[NO_ENTRIES if e is None else e.address for e in stored.entries]], len(stored.entries))
+    buckets = _buckets(probe, stored)
+    places = np.ascontiguousarray(stored.places)
+    # Members' times are given: each member is a store of one bucket, in which a probe row is the row of its number.
+    refs = np.tile(np.arange(len(probe.codes), dtype=np.uint64), (len(probe.times), 1))
+    whole = (np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(1, np.int64), np.full(1, len(probe.codes)))
+    most = max(min(max_pairs, CANDIDATES), 1)
+    for word in range(len(probe.bits)):
+        rows = RowArrays(probe.codes, probe.bits[word], refs)
+        looked_at = Stored(_one_node(bounds, word), tables, buckets, places)
+        scratch, at, counts = make_scratch(len(refs), most), from_the_first(), np.zeros((1, 3), np.int64)
+        room = max(min(max_pairs, max(_FEWEST_PAIRS, len(probe.codes))), most)
+        while at[SEGMENT] == 0:
+            found, near = room_for_pairs(room), int(counts[0, NEAR])
+            void = np.zeros(1, np.uint64)
+            count = int(match_hop(rows, Segments(*whole), looked_at, void, at, scratch, counts, found))
+            bits = np.zeros((len(probe.bits), count), np.uint64)
+            bits[word] = found.word[:count]
+            # Even if it is empty: whoever asks looks at the time now and then.
+            yield Pairs(found.row[:count].astype(np.int64), found.ref[:count], bits, int(counts[0, NEAR]) - near)
+            room = max(min(max_pairs, 4 * room), most)
 
 
-class _Probing(NamedTuple):
-    codes: Any
-    bits: Any
-    times: Any
+def _buckets(probe: ProbeRows, stored: StoredBuckets) -> BucketArrays:
+    """Store 0 is the one that is probed, and 1, 2 ... have the probe rows' members."""
+    shape = (1 + len(probe.times), len(stored.entries))
+    times = np.zeros(shape, np.uint64)
+    times[0] = stored.time_addresses
+    times[1:, 0] = [each.ctypes.data for each in probe.times]
+    ranges, words = np.zeros((*shape, 2), np.int64), np.zeros((*shape, stored.word_addresses.shape[1]), np.uint64)
+    ranges[0], words[0] = stored.time_ranges, stored.word_addresses
+    count, batches = np.full(shape[0], shape[1]), np.zeros(shape, np.int64)
+    first_us, last_us = np.ascontiguousarray(ranges[:, :, 0]), np.ascontiguousarray(ranges[:, :, 1])
+    return BucketArrays(count, count, times, first_us, last_us, batches, batches, words)
 
 
-class _Entries(NamedTuple):
-    ordinals: Any
-    code_addresses: Any
-    row_addresses: Any
-    counts: Any
+def _one_node(bounds: LegBounds, word: int) -> NodeArrays:
+    """At most 64 legs as a node that sees all buckets: each leg has bounds of its own."""
+    first = word * WORD_BITS
+    lower, upper = bounds.lower[first : first + WORD_BITS], bounds.upper[first : first + WORD_BITS]
+    legs, members = lower.shape
+    class_of_leg = np.unique(np.concatenate([lower, upper], axis=1), axis=0, return_inverse=True)[1].reshape(-1)
+    masks, terms, begins = [], [], [0]
+    for each in range(int(class_of_leg.max()) + 1 if legs else 0):
+        own = np.flatnonzero(class_of_leg == each)
+        masks.append(sum(1 << leg for leg in own.tolist()))
+        terms += [(m, lower[own[0], m], upper[own[0], m]) for m in range(members) if _is_bound(lower, upper, own[0], m)]
+        begins.append(len(terms))
+    loose = [(m, lower[:, m].min(), upper[:, m].max()) for m in range(members)]
+    loose = [term for term in loose if term[1] != NO_LOWER or term[2] != NO_UPPER]
+    nothing, none = np.zeros(1, np.int64), np.zeros((1, WORD_BITS), np.int64)
+    return NodeArrays(
+        target=nothing,
+        up_to_now=np.ones(1, np.bool_),
+        before_batch=np.full(1, NO_UPPER),
+        first_batch=nothing,
+        path=np.arange(1, 1 + members).reshape(1, -1),
+        leg_begin=np.array([0, legs]),
+        leg_bit=np.arange(legs, dtype=np.uint64),
+        leg_ask=np.arange(first, first + legs),
+        leg_start_ask=np.zeros(legs, np.int64),
+        leg_of_bit=none,
+        class_begin=np.array([0, len(masks)]),
+        class_mask=np.array(masks, np.uint64),
+        term_begin=np.array(begins),
+        **_term_columns("term", terms),
+        loose_begin=np.array([0, len(loose)]),
+        **_term_columns("loose", loose),
+        emit_mask=np.zeros(1, np.uint64),
+        child_begin=np.zeros(2, np.int64),
+        child_mask=np.zeros(0, np.uint64),
+        child=np.zeros(0, np.int64),
+        key_member=nothing,
+        key_codes=nothing,
+    )
 
 
-class _Times(NamedTuple):
-    addresses: Any
-    ranges: Any
+def _is_bound(lower: I64, upper: I64, leg: int, member: int) -> bool:
+    return bool(lower[leg, member] != NO_LOWER or upper[leg, member] != NO_UPPER)
 
 
-class _Legs(NamedTuple):
-    places: Any
-    word_addresses: Any
-    lower: Any
-    upper: Any
-    is_per_leg: Any
-
-
-class _Bounds(NamedTuple):
-    lower: Any
-    upper: Any
-
-
-class _Found(NamedTuple):
-    idx: Any
-    refs: Any
-    bits: Any
-
-
-@njit(cache=True)
-def _match(
-    probing: Any, entries: Any, stored_times: Any, legs: Any, loosest: Any, at: Any, found: Any
-) -> tuple[Any, Any]:
-    """Pairs from where `at` says, until there is no room, or nothing left, or much was looked at.
-
-    What was not wanted is written as well, and the next pair over it: cheaper than a branch that nobody can predict.
-    """
-    codes, bits, times = probing
-    count, near_count, looks = 0, 0, 0
-    bucket, i, first, entry = at[_BUCKET], at[_ROW], at[_FIRST], at[_ENTRY]
-    while bucket < len(entries.ordinals):
-        ordinal = entries.ordinals[bucket]
-        code_address, row_address = entries.code_addresses[ordinal], entries.row_addresses[ordinal]
-        time_address, stored_count = stored_times.addresses[ordinal], entries.counts[ordinal]
-        while i < len(codes):
-            looks += 1
-            if looks > _LOOKS_AT_ONCE:
-                at[_BUCKET], at[_ROW], at[_FIRST], at[_ENTRY] = bucket, i, first, entry
-                return count, near_count
-            code = codes[i]
-            if entry == _NOT_BEGUN:
-                if not _can_meet(i, bits, times, stored_times.ranges[ordinal], loosest):
-                    i += 1
-                    continue
-                first = entry = _first_not_below(code_address, stored_count, first, code)
-            while entry < stored_count and load64(code_address + np.uint64(entry * 8)) == code:
-                if count == len(found.idx):
-                    at[_BUCKET], at[_ROW], at[_FIRST], at[_ENTRY] = bucket, i, first, entry
-                    return count, near_count
-                row = np.uint64(load32(row_address + np.uint64(entry * 4)))
-                entry += 1
-                looks += 1
-                time = np.int64(load64(time_address + row * np.uint64(8))) if times.shape[0] else np.int64(0)
-                is_near = _is_near(time, times, i, loosest)
-                near_count += is_near
-                found.idx[count] = i
-                found.refs[count] = (np.uint64(ordinal) << np.uint64(32)) | row
-                count += is_near and _add_wanting(i, probing, legs, ordinal, row, time, found.bits, count)
-            entry = _NOT_BEGUN
-            i += 1
-        bucket += 1
-        i, first = 0, 0
-    at[_BUCKET] = bucket
-    return count, near_count
-
-
-@njit(cache=True)
-def _add_wanting(
-    i: Any, probing: Any, legs: Any, ordinal: Any, row: Any, time: Any, found_bits: Any, place: Any
-) -> Any:
-    """Of the legs that want probe row i, those whose selection and bounds the stored row passes; whether any does."""
-    bits, times = probing.bits, probing.times
-    any_bits = np.uint64(0)
-    for word in range(bits.shape[0]):
-        left = bits[word, i]
-        kept = np.uint64(0)
-        loaded_word = -1
-        selected = np.uint64(0)
-        while left:
-            bit = trailing_zeros(left)
-            left &= left - np.uint64(1)
-            leg = np.uint64(word * 64) + bit
-            at = legs.places[leg, ordinal]
-            passes = np.uint64(at == ALL_PASS)
-            if at >= 0:
-                if at >> 6 != loaded_word:
-                    loaded_word = at >> 6
-                    selected = load64(legs.word_addresses[ordinal, loaded_word] + row * np.uint64(8))
-                passes = (selected >> np.uint64(at & 63)) & np.uint64(1)
-            if legs.is_per_leg:
-                for member in range(times.shape[0]):
-                    lower, upper = legs.lower[leg, member], legs.upper[leg, member]
-                    passes &= np.uint64(_is_within(time, times[member, i], lower, upper))
-            kept |= passes << bit
-        found_bits[word, place] = kept
-        any_bits |= kept
-    return any_bits != np.uint64(0)
-
-
-@njit(cache=True)
-def _is_near(time: Any, times: Any, i: Any, loosest: Any) -> Any:
-    """Whether a stored time is within the loosest bounds against every member of probe row i."""
-    is_near = True
-    for member in range(times.shape[0]):
-        is_near &= _is_within(time, times[member, i], loosest.lower[member], loosest.upper[member])
-    return is_near
-
-
-@njit(cache=True)
-def _can_meet(i: Any, bits: Any, times: Any, time_range: Any, loosest: Any) -> Any:
-    """Whether some leg wants the row and its times are near enough to the bucket's."""
-    wanted = np.uint64(0)
-    for word in range(bits.shape[0]):
-        wanted |= bits[word, i]
-    is_near = wanted != np.uint64(0)
-    for member in range(times.shape[0]):
-        time, low, high = times[member, i], loosest.lower[member], loosest.upper[member]
-        # A NULL time is below whatever the earliest may be.
-        if high != NO_UPPER:
-            is_near &= time != NULL_TIME and (time_range[0] == NO_LOWER or time >= time_range[0] - high)
-        if low != NO_LOWER:
-            is_near &= time != NULL_TIME and (time_range[1] == NO_UPPER or time <= time_range[1] - low)
-    return is_near
-
-
-@njit(cache=True)
-def _is_within(time: Any, other: Any, lower: Any, upper: Any) -> Any:
-    """Whether a stored time is as far from a member's as a bound says; a NULL is far from everything."""
-    apart = time - other
-    is_free = (lower == NO_LOWER) & (upper == NO_UPPER)
-    return is_free | ((time != NULL_TIME) & (other != NULL_TIME) & (apart >= lower) & (apart <= upper))
-
-
-@njit(cache=True)
-def _first_not_below(address: Any, count: Any, left: Any, code: Any) -> Any:
-    """From `left` on: double the step until past the code, then halve the gap."""
-    step = 1
-    while left + step < count and load64(address + np.uint64((left + step) * 8)) < code:
-        left += step
-        step += step
-    right = min(left + step, count)
-    while left < right:
-        middle = (left + right) >> 1
-        if load64(address + np.uint64(middle * 8)) < code:
-            left = middle + 1
-        else:
-            right = middle
-    return left
+def _term_columns(name: str, terms: Sequence[tuple[int, int, int]]) -> dict[str, I64]:
+    member, lower, upper = (np.ascontiguousarray(column) for column in np.array(terms, np.int64).reshape(-1, 3).T)
+    return {f"{name}_member": member, f"{name}_lower": lower, f"{name}_upper": upper}

@@ -29,8 +29,9 @@ from dovetail.kernels.gather_rows import make_refs
 from dovetail.kernels.match.code_runs import code_runs
 from dovetail.kernels.match.decide_pairs import hold_bounds, wanting_legs, with_bits
 from dovetail.kernels.match.gallop import first_above, first_at_least
-from dovetail.kernels.match.match_pairs import NO_LOWER, NO_UPPER, NULL_TIME, LegBounds, Pairs, ProbeRows, StoredRows
+from dovetail.kernels.match.match_pairs import LegBounds, Pairs, ProbeRows, StoredRows
 from dovetail.kernels.match.order_values import RowRanges, saturating_sum
+from dovetail.kernels.match.special_values import NO_LOWER, NO_UPPER, NULL_TIME
 from dovetail.kernels.pointers import load8, load64
 
 ZONE_BITS = 6

@@ -19,7 +19,7 @@ from dovetail.kernels.evaluate.evaluate import evaluate
 from dovetail.kernels.fold.fold_runs import entries_of_runs, find_runs
 from dovetail.kernels.gather_rows import make_refs
 from dovetail.kernels.match.hash_keys import is_exact_type
-from dovetail.kernels.match.match_pairs import ALL_PASS, NONE_PASS
+from dovetail.kernels.match.special_values import ALL_PASS, NONE_PASS
 from dovetail.plan.factorization import FoldedSide
 from dovetail.plan.query_limits import Found
 from dovetail.plan.store_plan import ROW

@@ -11,7 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dovetail.kernels.fold.fold_runs import Runs, TimeIntervals, accepted_times
-from dovetail.kernels.match.match_pairs import NO_LOWER, NO_UPPER, ProbeRows
+from dovetail.kernels.match.match_pairs import ProbeRows
+from dovetail.kernels.match.special_values import NO_LOWER, NO_UPPER
 from dovetail.kernels.word_bits import WORD_BITS, bit_at, has_bit
 from dovetail.plan.factorization import Factorization, FoldedSide
 from dovetail.plan.probe_tree import Emit, ProbeStep, member_name

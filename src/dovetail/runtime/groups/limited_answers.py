@@ -41,7 +41,7 @@ class GroupAnswers:
         rows, size = len(columns[0]), sum(column.nbytes for column in columns)
         if rows and self._report.count(user.query, Found(results=rows, result_bytes=size), self._task.limits):
             names = [column.name for column in user.output] + ([CHANGE] if user.is_updating else [])
-            self._files.write(user.query, [pa.RecordBatch.from_arrays(columns, unique_names(names))])
+            self._files.write(user.query, [pa.RecordBatch.from_arrays(columns, unique_names(names))], size)
 
     def charging(self, user: GroupUser) -> AbstractContextManager[None]:
         """Whatever goes wrong inside is this user's failure."""

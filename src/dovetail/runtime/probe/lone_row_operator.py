@@ -17,12 +17,12 @@ import numpy.typing as npt
 from dovetail.kernels.evaluate.evaluate import evaluate_mask
 from dovetail.kernels.gather_rows import ABSENT, make_refs
 from dovetail.kernels.match.leg_bits import bits_of_rows, no_bits
-from dovetail.kernels.match.match_pairs import NONE_PASS, NULL_TIME
+from dovetail.kernels.match.special_values import NONE_PASS, NULL_TIME
 from dovetail.kernels.select.select_rows import Mask
 from dovetail.kernels.word_bits import WORD_BITS, bit_at, has_bit
 from dovetail.plan.lone_rows import LoneRows, MatchedRows, only_node
 from dovetail.plan.placement import ONE_PARTITION
-from dovetail.plan.probe_tree import Emit, Leg, ProbeNode, ProbeTree
+from dovetail.plan.probe_tree import Emit, Leg, ProbeTree
 from dovetail.plan.query_limits import Found
 from dovetail.plan.routing import HASH
 from dovetail.query.expression import TRUE, Expression
@@ -110,7 +110,7 @@ class LoneRowOperator:
 
     def _probe_by(self, route: Route) -> ProbeOperator:
         tell = self._witnesses.add
-        return ProbeOperator(self._task, self._snapshots, tell, self._report, self._work, _send_nothing_on, route)
+        return ProbeOperator(self._task, self._snapshots, tell, self._report, self._work, route)
 
     def answer(self) -> None:
         for lone in self._task.plan.lone_rows:
@@ -163,7 +163,7 @@ class LoneRowOperator:
         self._witnesses.listen(member)
         node = only_node(tree)
         rows = Partial(node.id, asking.codes, Frame((tree.start,), (asking.refs,)), asking.bits)
-        probe.probe(node, rows, 1, asking.times)
+        probe.probe(node, rows, start_times=asking.times)
         return [self._witnesses.heard(leg) for leg in node.legs]
 
     def _new(self, tree: ProbeTree) -> Iterator[tuple[int, Mask]]:
@@ -254,7 +254,3 @@ def _has_times_between(meta: BucketMeta, lower_us: int, upper_us: int) -> bool:
     if meta.min_time_us is None or meta.max_time_us is None:
         return False
     return meta.min_time_us < upper_us and meta.max_time_us >= lower_us
-
-
-def _send_nothing_on(node: ProbeNode, _partial: Partial) -> None:
-    raise ValueError(f"node {node.id} only tells who are partners")

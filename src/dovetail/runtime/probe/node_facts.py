@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
 from dovetail.kernels.arrow_types import arrow_type
 from dovetail.kernels.match.hash_keys import is_exact_type
 from dovetail.kernels.match.match_pairs import LegBounds
@@ -22,8 +19,7 @@ from dovetail.runtime.probe.probe import bounds_of
 class NodeFacts:
     """`members` are those of probing rows that `bounds` speak of; legs are numbered as in the node.
 
-    `confirm` must be evaluated because equal codes do not prove equal keys; None when they do. `places_by_child[i][j]`
-    is where leg j of child i stands here.
+    `confirm` must be evaluated because equal codes do not prove equal keys; None when they do.
     """
 
     node: ProbeNode
@@ -32,7 +28,6 @@ class NodeFacts:
     bounds: LegBounds
     confirm: Expression | None
     emit_by_leg: tuple[Emit | None, ...]
-    places_by_child: tuple[npt.NDArray[np.int64], ...]
 
 
 def facts_of(plan: SharedPlan, node: ProbeNode, timezone: str) -> NodeFacts:
@@ -45,21 +40,18 @@ def facts_of(plan: SharedPlan, node: ProbeNode, timezone: str) -> NodeFacts:
 def _facts_of(node: ProbeNode, timezone: str) -> NodeFacts:
     members, bounds = bounds_of(node)
     emits = {(emit.query, emit.start): emit for emit in node.emits}
-    place_by_leg = {(leg.query, leg.start): place for place, leg in enumerate(node.legs)}
     return NodeFacts(
         node,
         frozenset(leg.query for leg in node.legs),
         members,
         bounds,
-        _confirmation(node, timezone),
+        confirmation(node, timezone),
         tuple(emits.get((leg.query, leg.start)) for leg in node.legs),
-        tuple(
-            np.array([place_by_leg[leg.query, leg.start] for leg in child.legs], np.int64) for child in node.children
-        ),
     )
 
 
-def _confirmation(node: ProbeNode, timezone: str) -> Expression | None:
+def confirmation(node: ProbeNode, timezone: str) -> Expression | None:
+    """What must hold of a pair besides equal codes; None where these prove equal keys."""
     keys = node.step.index.keys
     if not keys or (len(keys) == 1 and is_exact_type(arrow_type(keys[0].type, timezone))):
         return None

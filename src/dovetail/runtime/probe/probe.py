@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dovetail.kernels.match.match_pairs import NO_LOWER, NO_UPPER, LegBounds, ProbeRows
+from dovetail.kernels.match.match_pairs import LegBounds, ProbeRows
+from dovetail.kernels.match.special_values import NO_LOWER, NO_UPPER
 from dovetail.plan.probe_tree import ProbeNode
 from dovetail.runtime.probe.partial import Partial
 from dovetail.runtime.probe.range_demands import RangeDemands

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dovetail.kernels.evaluate.evaluate import evaluate_mask
-from dovetail.kernels.match.leg_bits import counts_of_legs, moved_bits, rows_of_leg
-from dovetail.kernels.match.match_in_passes import match_in_passes
+from dovetail.kernels.match.entry_tables import Entries as TableEntries
+from dovetail.kernels.match.leg_bits import counts_of_legs, rows_of_leg
 from dovetail.kernels.match.match_pairs import LegBounds, Pairs, ProbeRows, StoredBuckets, StoredRows, match_pairs
 from dovetail.kernels.match.match_ranges import match_ranges
 from dovetail.kernels.word_bits import WORD_BITS, bit_at
@@ -32,21 +32,23 @@ from dovetail.runtime.probe.range_demands import RangeDemands, needs_ranges, ran
 from dovetail.runtime.probe.route_entries import EntryChoice, Part, Route
 from dovetail.runtime.probe.snapshot import NO_TIMES, Entries, SelectionBits, StoreSnapshot, time_range_of
 from dovetail.runtime.report import StepCount, TaskReport, UnitWork
-from dovetail.runtime.source.key_codes import probing_codes
 from dovetail.runtime.stopwatch import Stopwatch
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
-SendOn = Callable[[ProbeNode, Partial], None]
+SendOn = Callable[[Frame, U64], None]
+"""Takes joined rows that go on, with the bits of the legs that want each."""
 TakeRows = Callable[[Emit, Frame], None]
 ROWS_A_PIECE = 1 << 16
-FEW_ROWS = 512
-"""With more, a pass of its own for each question costs less than to begin it for every bucket."""
 LOOKS_AFTER_S = 0.05
 
 
+def send_nothing_on(_frame: Frame, _bits: U64) -> None:
+    raise ValueError("a node with children would need a hop that is not there")
+
+
 class ProbeOperator:
-    """Probes nodes of one hop in one partition; whole rows go to `take`, longer partial results to `send_on`."""
+    """Probes nodes of one hop in one partition, one by one; whole rows go to `take`."""
 
     def __init__(
         self,
@@ -55,7 +57,6 @@ class ProbeOperator:
         take: TakeRows,
         report: TaskReport,
         work: UnitWork,
-        send_on: SendOn,
         fixed_route: Route | None = None,
         fold: FactorizedOperator | None = None,
     ) -> None:
@@ -64,7 +65,7 @@ class ProbeOperator:
         self._snapshots = snapshots
         self._take = take
         self._report = report
-        self._send_on = send_on
+        self._send_on: SendOn = send_nothing_on
         self._complete_from = dict(task.plan.complete_from_by_query)
         self._work = work
         self._fixed_route = fixed_route
@@ -87,14 +88,27 @@ class ProbeOperator:
         return self._work.partition
 
     def probe(
-        self, node: ProbeNode, partial: Partial, hop: int, start_times: I64 | None = None, part: Part = Part.OWN
+        self,
+        node: ProbeNode,
+        partial: Partial,
+        send_on: SendOn = send_nothing_on,
+        start_times: I64 | None = None,
+        part: Part = Part.OWN,
+        unwanted_rows: int = 0,
     ) -> None:
-        """All results that `partial` (sorted by code) finds at `node`; `start_times` are member 0's, if known."""
+        """All results that `partial` (sorted by code) finds at `node`; `start_times` are member 0's, if known.
+
+        Whole rows are taken, those that go on are sent. Rows that no leg wants may be left out: then
+        `unwanted_rows` tells of how many others looked as well.
+        """
         if len(partial.frame) == 0:
             return
+        self._send_on = send_on
         wanted_rows = int(np.count_nonzero(np.bitwise_or.reduce(partial.bits)))
         route = self.route(node)
-        count = StepCount(node.id, hop, len(partial.codes), 0, wanted_rows, copies=route.copies[part])
+        count = StepCount(
+            node.id, self._work.hop, len(partial.codes) + unwanted_rows, 0, wanted_rows, copies=route.copies[part]
+        )
         self._work.probed_rows += count.probe_rows
         if node.step.before_batch is None:
             # What a fill joins is not what new rows meet: planners shall not learn from it.
@@ -198,13 +212,19 @@ class ProbeOperator:
         ordinals_by_choice: dict[EntryChoice, list[int]] = {}
         for ordinal, choice in stored:
             ordinals_by_choice.setdefault(choice, []).append(ordinal)
+        is_timed = snapshot.store.event_time is not None
         for choice, ordinals in ordinals_by_choice.items():
-            tables = snapshot.entry_tables(ordinals, step.index, choice)
+            entries: list[TableEntries | None] = [None] * len(snapshot.metas)
+            for ordinal in ordinals:
+                entries[ordinal] = snapshot.entry_table(ordinal, step.index, choice)
             buckets = StoredBuckets(
-                np.array(ordinals, np.int64), tables, probe.selections.place, probe.selections.addresses
+                entries,
+                snapshot.time_addresses if is_timed else np.zeros(len(entries), np.uint64),
+                [time_range_of(meta) for meta in snapshot.metas],
+                probe.selections.place,
+                probe.selections.addresses,
             )
-            match = match_pairs if len(probe.rows.codes) <= FEW_ROWS else match_in_passes
-            yield from match(probe.rows, buckets, probe.bounds, max_pairs=self._task.max_pairs)
+            yield from match_pairs(probe.rows, buckets, probe.bounds, max_pairs=self._task.max_pairs)
 
     def _within_ranges(self, probe: Probe, stored: Sequence[BucketEntries]) -> Iterator[Pairs]:
         """Bucket by bucket."""
@@ -259,8 +279,8 @@ class ProbeOperator:
                 with self._report.charging({query}):
                     self._decide_leg(node.legs[place], place, facts.emit_by_leg[place], frame, bits)
         _take_bits(bits, [place for place, leg in enumerate(node.legs) if leg.query in self._report.void_queries])
-        for child, places in zip(node.children, facts.places_by_child, strict=True):
-            self._pass_on(child, places, frame, bits)
+        if node.children:
+            self._send_on(frame, bits)
 
     def _decide_leg(self, leg: Leg, place: int, emit: Emit | None, frame: Frame, bits: U64) -> None:
         """Rows that its residual predicates refuse lose the leg's bit."""
@@ -284,41 +304,6 @@ class ProbeOperator:
         kept: I64 = idx[evaluate_mask(all_of(leg.residuals), values.column, len(idx), timezone=self._task.timezone)]
         self._report.spend((leg.query,), watch.lap(), self._task.limits)
         return kept
-
-    def _pass_on(self, child: ProbeNode, places: I64, frame: Frame, bits: U64) -> None:
-        """What the child's legs still want; they stand at `places` in `bits`."""
-        own, wanted = moved_bits(bits, places)
-        if len(wanted) == 0:
-            return
-        passed = frame.take(wanted) if len(wanted) < len(frame) else frame
-        try:
-            partial = self._keyed(child, passed, own)
-        except Exception as error:  # noqa: BLE001 - whatever the key raises on these rows
-            self._fail_apart(child, passed, own, error)
-            void = [place for place, leg in enumerate(child.legs) if leg.query in self._report.void_queries]
-            _take_bits(bits, places[void].tolist())
-            self._pass_on(child, places, frame, bits)
-            return
-        if len(partial.codes):
-            self._send_on(child, partial)
-
-    def _keyed(self, child: ProbeNode, frame: Frame, bits: U64) -> Partial:
-        """What goes on to the child: rows without a NULL in their key."""
-        values = FrameValues(frame, self._snapshots)
-        keys = probing_codes(child.step, values.column, len(frame), self._task.timezone)
-        partial = Partial(child.id, keys.codes, frame, bits)
-        return partial if keys.valid_mask is None else partial.take(np.flatnonzero(keys.valid_mask))
-
-    def _fail_apart(self, child: ProbeNode, frame: Frame, bits: U64, error: Exception) -> None:
-        """Charge the queries on whose own rows the key fails: the selection of another may guard it from failing."""
-        guilty = set()
-        for place, leg in enumerate(child.legs):
-            idx = np.flatnonzero(bits[place // WORD_BITS] & bit_at(place))
-            try:
-                self._keyed(child, frame.take(idx), bits[:, idx])
-            except Exception:  # noqa: BLE001 - as above
-                guilty.add(leg.query)
-        self._report.fail(guilty or {leg.query for leg in child.legs}, error)
 
 
 def _take_bits(bits: U64, places: Sequence[int]) -> None:

@@ -131,6 +131,11 @@ class Route:
         self.copies = {Part.OWN: len(members), Part.SPLIT_STORED: count, Part.SPLIT_PROBING: 1}
         """In how many partitions the probing rows of a part are at once."""
 
+    @property
+    def splits(self) -> bool:
+        """Whether some codes are of another part than the rest."""
+        return any(self._split_codes.values())
+
     def probing(self) -> Iterator[tuple[Part, EntryChoice]]:
         """The new rows that this partition probes with."""
         for choice in self._probing:
@@ -140,16 +145,16 @@ class Route:
                 yield part, RunEntries(codes, self._deal_of_all if part is Part.SPLIT_PROBING else WHOLE)
 
     def stored(self, part: Part, probing_codes: U64) -> list[EntryChoice]:
-        """The stored entries that the rows of a part, with these ascending codes, look at here."""
+        """The stored entries that the rows of a part, with these codes, look at here."""
         if part is Part.OWN:
             return [*self._stored]
         # What is read is copied: only of keys that somebody asks for, so that it costs no more than the pairs.
-        codes = tuple(probing_codes[np.flatnonzero(np.diff(probing_codes, prepend=~probing_codes[:1]))].tolist())
+        codes = tuple(np.unique(probing_codes).tolist())
         return [RunEntries(codes, self._deal_of_all if part is Part.SPLIT_STORED else WHOLE)]
 
     def parts_of(self, codes: U64) -> Iterator[tuple[Part, I64 | None]]:
         """Which of the received rows belong to which part; None if all do."""
-        if not any(self._split_codes.values()):
+        if not self.splits:
             yield Part.OWN, None
             return
         is_own = np.ones(len(codes), np.bool_)

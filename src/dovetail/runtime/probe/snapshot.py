@@ -6,7 +6,7 @@ buckets mapped between batches; that is a cache checked against the snapshot, ne
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,9 +20,12 @@ from dovetail.core.errors import EvaluationError, charged
 from dovetail.kernels.arrow_types import arrow_type
 from dovetail.kernels.evaluate.evaluate import evaluate_mask
 from dovetail.kernels.gather_rows import ABSENT, Gatherer, gather_fixed, make_refs
-from dovetail.kernels.match.match_pairs import ALL_PASS, NO_LOWER, NO_UPPER, NONE_PASS, EntryTables
+from dovetail.kernels.match.entry_tables import Directory, make_directory
+from dovetail.kernels.match.entry_tables import Entries as TableEntries
+from dovetail.kernels.match.hash_keys import KeyCodes, hash_keys
 from dovetail.kernels.match.match_ranges import EntryValues
 from dovetail.kernels.match.order_values import order_values
+from dovetail.kernels.match.special_values import ALL_PASS, NO_LOWER, NO_UPPER, NONE_PASS
 from dovetail.kernels.select.select_all import OnFailure
 from dovetail.kernels.select.select_rows import Mask, any_of
 from dovetail.kernels.word_bits import WORD_BITS, has_bit, word_count
@@ -55,6 +58,9 @@ class MappedBucket:
         self._built_indexes: dict[str, BucketIndex] = {}
         self._foldable_rows: dict[tuple[str, EntryChoice, int, bool], FoldableRows] = {}
         self._entry_values: dict[tuple[str, Expression], EntryValues] = {}
+        self._directories: dict[str, Directory] = {}
+        self._tables: dict[tuple[str, EntryChoice], TableEntries] = {}
+        self._codes: dict[tuple[tuple[Column, ...], int | None], KeyCodes] = {}
 
     def index(self, index: IndexPlan, timezone: str, event_time: str | None) -> BucketIndex:
         """The bucket's index; one that the bucket was written without is built once, of the rows at home."""
@@ -86,6 +92,43 @@ class MappedBucket:
             is_null = None if found.valid_mask is None else ~found.valid_mask[rows]
             self._entry_values[key] = EntryValues(found.values[rows], is_null)
         return self._entry_values[key]
+
+    def entry_table(self, index: IndexPlan, choice: EntryChoice, timezone: str, event_time: str | None) -> TableEntries:
+        """Some entries with a directory; a run of neighbours stays where it is, others are put together first."""
+        found = self._tables.get((index.id, choice))
+        if found is None:
+            whole = self.index(index, timezone, event_time)
+            # A number that every task knows of the bucket, and no two buckets share.
+            part = choice.positions(whole.codes, self.meta.checksum)
+            if isinstance(part, slice) and part.step in (None, 1):
+                directory = self._directories.get(index.id)
+                if directory is None:
+                    directory = self._directories[index.id] = make_directory(whole.codes)
+                found = TableEntries(whole.codes, whole.rows, part.start, max(part.start, part.stop), directory)
+            else:
+                codes, rows = np.ascontiguousarray(whole.codes[part]), np.ascontiguousarray(whole.rows[part])
+                found = TableEntries(codes, rows, 0, len(codes), make_directory(codes))
+            if not isinstance(choice, RunEntries):
+                # Those of the codes of this batch nobody asks for again.
+                self._tables[index.id, choice] = found
+        return found
+
+    def key_codes(self, columns: tuple[Column, ...], placing: int | None, timezone: str) -> KeyCodes:
+        """By row the code of a key that is made of these columns; computed once."""
+        found = self._codes.get((columns, placing))
+        if found is None:
+            known = set(self.meta.columns)
+            found = hash_keys(
+                [
+                    self.file.column(column.name)
+                    if column.name in known
+                    else pa.nulls(self.meta.rows, arrow_type(column.type, timezone))
+                    for column in columns
+                ],
+                placing,
+            )
+            self._codes[columns, placing] = found
+        return found
 
     def place(self, selection: Expression, name: str, timezone: str) -> int:
         """Where the bit of the selection called `name` lies; one that came after the bucket is evaluated once."""
@@ -175,7 +218,7 @@ class SelectionBits:
 
 
 @dataclass(frozen=True)
-class _Places:
+class Places:
     """Where one selection's bit lies in every bucket, and what went wrong while it was evaluated."""
 
     by_bucket: npt.NDArray[np.int32]
@@ -248,8 +291,7 @@ class StoreSnapshot:
         self.current_from = len(earlier)
         self._gatherer_by_column: dict[str, Gatherer] = {}
         self._entries: dict[tuple[int, str, EntryChoice], Entries] = {}
-        self._entry_tables: dict[tuple[str, EntryChoice], EntryTables] = {}
-        self._known_places: dict[tuple[Expression, int], _Places] = {}
+        self._known_places: dict[tuple[Expression, int], Places] = {}
         self._known_addresses: tuple[int, U64] | None = None
 
     @cached_property
@@ -266,18 +308,15 @@ class StoreSnapshot:
             self._entries[key] = Entries(bucket, ordinal, found, part)
         return self._entries[key]
 
-    def entry_tables(self, ordinals: Iterable[int], index: IndexPlan, choice: EntryChoice) -> EntryTables:
-        """These buckets' entries by address; a bucket that nobody asks for may lack the index, and is not opened."""
-        key = (index.id, choice)
-        tables = self._entry_tables.get(key)
-        if tables is None:
-            tables = self._entry_tables[key] = EntryTables(len(self.metas))
-        for ordinal in ordinals:
-            if ordinal not in tables:
-                entries = self.entries(ordinal, index, choice)
-                times = NO_TIMES if self.store.event_time is None else self.bucket_times(ordinal)
-                tables.put(ordinal, entries.codes, entries.rows, times, time_range_of(self.metas[ordinal]))
-        return tables
+    def entry_table(self, ordinal: int, index: IndexPlan, choice: EntryChoice) -> TableEntries:
+        return self._buckets[ordinal].entry_table(index, choice, self._timezone, self.store.event_time)
+
+    def code_addresses(self, columns: tuple[Column, ...], placing: int | None) -> list[tuple[int, int]]:
+        """By bucket where the codes of its rows lie, and the bytes that tell which have no NULL in them: 0 if none."""
+        found = [bucket.key_codes(columns, placing, self._timezone) for bucket in self._buckets]
+        return [
+            (each.codes.ctypes.data, 0 if each.valid_mask is None else each.valid_mask.ctypes.data) for each in found
+        ]
 
     def foldable_rows(
         self, ordinal: int, index: IndexPlan, choice: EntryChoice, place: int, *, is_timed: bool
@@ -342,7 +381,7 @@ class StoreSnapshot:
         return self._buckets[ordinal].file.times(self.event_time)
 
     def times(self, refs: U64) -> I64:
-        return gather_fixed(self._time_addresses, refs, 8).view(np.int64)
+        return gather_fixed(self.time_addresses, refs, 8).view(np.int64)
 
     def selection_bits(
         self, selections: Sequence[Expression], first_batches: Sequence[int], on_failure: OnFailure
@@ -350,13 +389,13 @@ class StoreSnapshot:
         """Where each leg finds its selection's bit; buckets before a leg's first batch pass nothing."""
         place = np.empty((len(selections), len(self._buckets)), np.int32)
         for leg, (selection, first_batch) in enumerate(zip(selections, first_batches, strict=True)):
-            found = self._places(selection, first_batch)
+            found = self.places(selection, first_batch)
             place[leg] = found.by_bucket
             for error in found.errors:
                 on_failure(selection, error)
-        return SelectionBits(place, self._addresses())
+        return SelectionBits(place, self.word_addresses())
 
-    def _places(self, selection: Expression, first_batch: int) -> _Places:
+    def places(self, selection: Expression, first_batch: int) -> Places:
         """By bucket, once for all steps of a task that ask the same."""
         found = self._known_places.get((selection, first_batch))
         if found is None:
@@ -370,10 +409,10 @@ class StoreSnapshot:
                     by_bucket[ordinal] = bucket.place(selection, name, self._timezone) if is_tested else ALL_PASS
                 except Exception as error:  # noqa: BLE001 - whatever the selection raises on these rows
                     errors.append(charged(error))
-            found = self._known_places[selection, first_batch] = _Places(by_bucket, tuple(errors))
+            found = self._known_places[selection, first_batch] = Places(by_bucket, tuple(errors))
         return found
 
-    def _addresses(self) -> U64:
+    def word_addresses(self) -> U64:
         """Where every word of every bucket begins; the same array until some bucket gains a word."""
         word_counts = [len(bucket.words) for bucket in self._buckets]
         if self._known_addresses is None or self._known_addresses[0] != sum(word_counts):
@@ -390,5 +429,5 @@ class StoreSnapshot:
         return self.store.event_time
 
     @cached_property
-    def _time_addresses(self) -> U64:
+    def time_addresses(self) -> U64:
         return np.array([bucket.file.times(self.event_time).ctypes.data for bucket in self._buckets], np.uint64)

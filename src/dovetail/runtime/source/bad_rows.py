@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dovetail.kernels.match.match_pairs import NULL_TIME
+from dovetail.kernels.match.special_values import NULL_TIME
 from dovetail.query.row_rules import FIRST_TIME_US, LAST_TIME_US, QUARANTINE
 from dovetail.query.stream import Stream
 from dovetail.runtime.batch_task import BATCH, BatchTask

@@ -1,0 +1,1 @@
+"""From the plan to arrays: what compiled code walks through."""

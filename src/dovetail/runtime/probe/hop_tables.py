@@ -1,0 +1,103 @@
+"""What compiled code reads of the stores in one task: addresses of entries, times, selection bits and codes.
+
+The arrays behind the addresses are held by the snapshots of the stores, which live as long as the task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from dovetail.core.errors import EvaluationError
+from dovetail.kernels.match.entry_tables import NO_ENTRIES, Entries, TableArrays, table_arrays
+from dovetail.kernels.match.match_hop import BucketArrays
+from dovetail.kernels.match.special_values import NONE_PASS
+from dovetail.lowering.flat_plan import FlatPlan
+from dovetail.plan.store_plan import IndexPlan
+from dovetail.runtime.probe.route_entries import EntryChoice
+from dovetail.runtime.probe.snapshot import StoreSnapshot, time_range_of
+
+U64 = npt.NDArray[np.uint64]
+OnFailure = Callable[[int, EvaluationError], None]
+"""The number of a selection that failed, and how."""
+
+
+class HopTables:
+    """Filled with what a hop needs; `entries`, `buckets`, `places` and `codes` are for the kernels."""
+
+    def __init__(self, flat: FlatPlan, snapshots: Mapping[str, StoreSnapshot]) -> None:
+        self._flat = flat
+        self._snapshots = [snapshots[store] for store in flat.stores]
+        self._number_by_table: dict[tuple[str, str, EntryChoice], int] = {}
+        self._tables: list[list[tuple[int, ...]]] = []
+        self._held: list[Entries] = []
+        self._width = max((len(snapshot.metas) for snapshot in self._snapshots), default=0)
+
+    def add(self, snapshot: StoreSnapshot, index: IndexPlan, choice: EntryChoice, ordinals: Iterable[int]) -> int:
+        """A table of entries, by its number; a bucket that nobody asks for may lack the index, and is not opened."""
+        key = (snapshot.store.id, index.id, choice)
+        number = self._number_by_table.setdefault(key, len(self._tables))
+        if number == len(self._tables):
+            self._tables.append([NO_ENTRIES] * len(snapshot.metas))
+        table = self._tables[number]
+        for ordinal in ordinals:
+            if table[ordinal] is NO_ENTRIES:
+                entries = snapshot.entry_table(ordinal, index, choice)
+                self._held.append(entries)
+                table[ordinal] = entries.address
+        return number
+
+    def entries(self) -> TableArrays:
+        return table_arrays(self._tables, self._width)
+
+    def places(self, asks: Iterable[int], on_failure: OnFailure) -> npt.NDArray[np.int32]:
+        """Where the bits of these selections lie, by selection and bucket; those of others are not looked at."""
+        places = np.full((max(len(self._flat.asks), 1), max(self._width, 1)), NONE_PASS, np.int32)
+        for number in asks:
+            ask = self._flat.asks[number]
+            found = self._snapshots[ask.store].places(ask.selection, ask.first_batch)
+            places[number, : len(found.by_bucket)] = found.by_bucket
+            for error in found.errors:
+                on_failure(number, error)
+        return places
+
+    def buckets(self) -> BucketArrays:
+        """Once all `places` are known: a selection that is younger than a bucket may have added a word to it."""
+        shape = (max(len(self._snapshots), 1), max(self._width, 1))
+        words = [snapshot.word_addresses() for snapshot in self._snapshots]
+        arrays = BucketArrays(
+            count=np.array([len(snapshot.metas) for snapshot in self._snapshots], np.int64),
+            current_from=np.array([snapshot.current_from for snapshot in self._snapshots], np.int64),
+            times=np.zeros(shape, np.uint64),
+            first_us=np.zeros(shape, np.int64),
+            last_us=np.zeros(shape, np.int64),
+            lower_batch=np.zeros(shape, np.int64),
+            upper_batch=np.zeros(shape, np.int64),
+            words=np.zeros((*shape, max((each.shape[1] for each in words), default=1)), np.uint64),
+        )
+        for number, snapshot in enumerate(self._snapshots):
+            count = len(snapshot.metas)
+            if count == 0:
+                continue
+            ranges = [time_range_of(meta) for meta in snapshot.metas]
+            arrays.first_us[number, :count] = [first for first, _ in ranges]
+            arrays.last_us[number, :count] = [last for _, last in ranges]
+            arrays.lower_batch[number, :count] = [meta.lower_batch for meta in snapshot.metas]
+            arrays.upper_batch[number, :count] = [meta.upper_batch for meta in snapshot.metas]
+            arrays.words[number, :count, : words[number].shape[1]] = words[number]
+            if snapshot.store.event_time is not None:
+                arrays.times[number, :count] = snapshot.time_addresses
+        return arrays
+
+    def codes(self, columns: Iterable[int]) -> tuple[U64, U64]:
+        """By code column and bucket where the codes of its rows begin, and the bytes that tell a NULL: 0 if none."""
+        shape = (max(len(self._flat.code_columns), 1), max(self._width, 1))
+        codes, valid = np.zeros(shape, np.uint64), np.zeros(shape, np.uint64)
+        for number in columns:
+            column = self._flat.code_columns[number]
+            found = self._snapshots[column.store].code_addresses(column.columns, column.placing)
+            codes[number, : len(found)] = [address for address, _ in found]
+            valid[number, : len(found)] = [address for _, address in found]
+        return codes, valid
