@@ -14,11 +14,12 @@ from dovetail.engine.batch import begin_batch, find_culprits, settle_batch
 from dovetail.kernels.evaluate import evaluate, kernels
 from dovetail.kernels.evaluate import numbers as number_kernels
 from dovetail.plan.shared_plan import SharedPlan
+from dovetail.query.expression import Expression
 from dovetail.query.types import DOUBLE
 from dovetail.runtime import answer_files, hop_operator, report, result_sink
 from dovetail.runtime.groups import fold_rows, folder, limited_answers
 from dovetail.runtime.local import run_local
-from dovetail.runtime.probe import probe_operator
+from dovetail.runtime.probe import decide_pairs, hop_probe
 from dovetail.runtime.source import build_index, key_codes
 from dovetail.testing.local_session import LocalSession
 from tests.support.neighbours import BATCHES, NEAR, NEIGHBOURS, SCHEMA, Answers, is_stopped, run
@@ -61,21 +62,27 @@ def _is_of_culprit(query: str) -> bool:
     return query.startswith("culprit")
 
 
+def _queries_with(decider: decide_pairs.PairDecider, residual: Expression) -> Iterator[str]:
+    for asked in decider._facts.residuals:
+        if asked.predicate == residual:
+            yield from (decider._hop.legs[number].leg.query for number in asked.legs)
+
+
 PLACES: dict[str, tuple[str, Any, str, Callable[..., bool]]] = {
     "evaluating a projection": (CULPRIT, number_kernels.NUMBERS, "sqrt", lambda *_: True),
     "hashing keys": (CULPRIT, key_codes, "hash_keys", _has_doubles),
     "sorting an index": (CULPRIT, build_index, "key_codes", lambda index, *_: index.keys[0].type == DOUBLE),
     "matching": (
         CULPRIT,
-        probe_operator.ProbeOperator,
-        "_by_keys",
-        lambda _, probe, *__: any(_is_of_culprit(leg.query) for leg in probe.node.legs),
+        hop_probe.HopProbe,
+        "_probe_together",
+        lambda self, _rows, stretches, *_: any(map(_is_of_culprit, self._queries_at(each.node for each in stretches))),
     ),
     "deciding a residual": (
         CULPRIT,
-        probe_operator.ProbeOperator,
-        "_without_residuals",
-        lambda _, leg, *__: _is_of_culprit(leg.query),
+        decide_pairs.PairDecider,
+        "_holds",
+        lambda self, predicate, *_: any(map(_is_of_culprit, _queries_with(self, predicate))),
     ),
     "counting at a shared step": (
         SHARING,

@@ -22,7 +22,7 @@ from dovetail.plan.store_plan import IndexPlan
 from dovetail.runtime import result_sink
 from dovetail.runtime.groups import folder
 from dovetail.runtime.message import void_messages
-from dovetail.runtime.probe import frame, probe_operator, snapshot
+from dovetail.runtime.probe import decide_pairs, frame, hop_facts, snapshot
 from dovetail.runtime.source import source_operator, store_writer, wanted_rows
 from dovetail.runtime.source.build_index import build_index
 from dovetail.runtime.stopwatch import Stopwatch
@@ -192,8 +192,8 @@ def test_of_many_pairs_no_more_are_confirmed_than_a_query_may_find(
         confirmed.append(length)
         return evaluate_mask(expression, read, length, **options)
 
-    monkeypatch.setattr(probe_operator, "ROWS_A_PIECE", PIECE)
-    monkeypatch.setattr(probe_operator, "evaluate_mask", counted)
+    monkeypatch.setattr(hop_facts, "ROWS_A_PIECE", PIECE)
+    monkeypatch.setattr(decide_pairs, "evaluate_mask", counted)
     with LocalSession(tmp_path, partitions=1, max_pairs_per_batch=4 * PIECE) as session:
         for name in ("a", "b"):
             session.create_stream(name, SCHEMA)

@@ -400,16 +400,6 @@ def test_constants_without_a_zone_are_read_in_the_session_zone(streams):
     assert "1719784800000000" in str(in_berlin.relations[0].selection)
 
 
-def test_days_in_a_zone_with_summer_time_loosen_the_bound_and_stay_a_residual(streams):
-    text = "SELECT a.x FROM a JOIN b ON a.k = b.k AND b.ts <= a.ts + INTERVAL 2 DAYS"
-    exact = compile_sql(text, streams)
-    assert [bound.upper_us for bound in exact.time_bounds] == [2 * 86_400_000_000]
-    assert exact.residuals == ()
-    loose = compile_sql(text, streams, timezone="Europe/Berlin")
-    assert [bound.upper_us for bound in loose.time_bounds] == [3 * 86_400_000_000]
-    assert [str(residual) for residual in loose.residuals] == ["le(b.ts, time_add(a.ts, 172800000000:interval))"]
-
-
 def test_equal_texts_compile_to_equal_queries(streams):
     text = "SELECT a.x, b.d FROM a JOIN b ON a.k = b.k WHERE a.price * 2 > 1.5 AND b.s IN ('u', 'v')"
     assert compile_sql(text, streams) == compile_sql(text, streams)

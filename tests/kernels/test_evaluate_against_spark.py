@@ -81,6 +81,15 @@ TIMES = pa.schema(
 )
 
 
+CHANGED_CLOCKS = (
+    *("2025-10-26T01:00", "2026-03-29T01:00", "2045-10-29T01:00", "2045-03-26T01:00"),  # Europe/Berlin
+    *("2025-11-02T05:00", "2026-03-08T05:00"),  # America/Havana, at midnight
+    *("2026-04-04T15:00", "2025-10-04T15:30"),  # Australia/Lord_Howe, by half an hour
+    *("2011-12-30T10:00", "2012-03-31T14:00"),  # Pacific/Apia, by a day and by an hour
+)
+"""Instants at which the clocks of some zone were changed."""
+
+
 def expressions(family: str) -> list[str]:
     """The lines of a file beside this one; a new case needs no Python."""
     lines = (Path(__file__).parent / "expressions" / f"{family}.txt").read_text(encoding="utf-8").splitlines()
@@ -200,6 +209,18 @@ def time_rows(rng: random.Random) -> list[dict[str, object]]:
         )
         return epoch + datetime.timedelta(microseconds=micros)
 
+    def near_a_change() -> datetime.datetime:
+        change = datetime.datetime.fromisoformat(rng.choice(CHANGED_CLOCKS)).replace(tzinfo=datetime.UTC)
+        days = rng.choice([0, 0, 1, -1, 2, 7])
+        return change + datetime.timedelta(days=days, minutes=15 * rng.randint(-9, 9), microseconds=rng.randint(-1, 1))
+
+    def pair() -> dict[str, object]:
+        """Two times, of which many lie on two sides of a change, an hour or a day apart."""
+        first = rng.choice([moment, near_a_change, near_a_change])()
+        minutes = rng.choice([0, 45, 60, 90, 120, 24 * 60, 25 * 60, 48 * 60])
+        second = first + rng.choice([-1, 1]) * datetime.timedelta(minutes=minutes, microseconds=rng.randint(-1, 1))
+        return {"ts": first, "us": rng.choice([moment(), near_a_change(), second, second])}
+
     def listed(value: datetime.datetime) -> datetime.datetime:
         # PySpark itself reads times without a zone wrongly after 2037, where zone files end.
         return value if value.year < 2037 else value.replace(year=2020, day=1)
@@ -209,8 +230,7 @@ def time_rows(rng: random.Random) -> list[dict[str, object]]:
 
     return [
         {
-            "ts": moment(),
-            "us": moment(),
+            **pair(),
             "ntz": listed(moment()).replace(tzinfo=None),
             "dt": day(),
             "du": day(),
@@ -300,10 +320,11 @@ def test_expressions_equal_spark(spark, family):
     assert not differences(spark, family, "UTC")
 
 
-def test_times_equal_spark_in_a_zone_with_summer_time(spark):
-    spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+@pytest.mark.parametrize("timezone", ["Europe/Berlin", "America/Havana", "Australia/Lord_Howe", "Pacific/Apia"])
+def test_times_equal_spark_in_a_zone_with_summer_time(spark, timezone):
+    spark.conf.set("spark.sql.session.timeZone", timezone)
     try:
-        assert not differences(spark, "times", "Europe/Berlin")
+        assert not differences(spark, "times", timezone)
     finally:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
 

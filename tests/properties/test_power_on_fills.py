@@ -2,42 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from dovetail.engine.batch import make_task, next_state
 from dovetail.engine.planning.fill import Fill, advance_fills
-from dovetail.plan.probe_tree import ProbeNode
+from dovetail.kernels.match.match_hop import NodeArrays
+from dovetail.lowering import lower_plan
+from dovetail.lowering.node_arrays import NEVER
 from dovetail.runtime.hop_operator import _Hop
-from dovetail.runtime.probe.probe_operator import ProbeOperator
 from dovetail.store.bucket_file import BucketMeta
 from tests.support.planted_bugs import Bug, found_at
 
 KINDS = ("fills",)
 
 
-def first_part_is_skipped(whole: Callable[[_Hop], None]) -> Callable[[_Hop], None]:
-    def probe_fills(self: _Hop) -> None:
-        task = self._task
-        chunks = tuple(replace(chunk, parts=chunk.parts[1:]) for chunk in task.fill_chunks)
-        self._task = replace(task, fill_chunks=chunks)
-        whole(self)
-        self._task = task
-
-    return probe_fills
+Chunks = dict[str, list[tuple[int, int, int]]]
 
 
-def sees_the_first_batch(whole: Callable[..., Iterator[int]]) -> Callable[..., Iterator[int]]:
-    def visible(self: ProbeOperator, node: ProbeNode) -> Iterator[int]:
-        before = node.step.before_batch
-        if before is not None:
-            node = replace(node, step=replace(node.step, before_batch=before + 1))
-        return whole(self, node)
+def first_part_is_skipped(whole: Callable[[_Hop], Chunks]) -> Callable[[_Hop], Chunks]:
+    return lambda hop: {store: parts[1:] for store, parts in whole(hop).items()}
 
-    return visible
+
+def sees_the_first_batch(whole: Callable[..., NodeArrays]) -> Callable[..., NodeArrays]:
+    def arrays(*given: Any) -> NodeArrays:
+        right = whole(*given)
+        return right._replace(before_batch=np.where(right.before_batch < NEVER, right.before_batch + 1, NEVER))
+
+    return arrays
 
 
 def is_ready_a_bucket_early(_whole: object) -> Callable[..., Any]:
@@ -65,8 +61,8 @@ def starts_over(whole: Callable[..., Any]) -> Callable[..., Any]:
 
 
 BUGS = [
-    Bug("a part is skipped", _Hop, "probe_fills", first_part_is_skipped, KINDS, known=3),
-    Bug("rows are joined before", ProbeOperator, "_visible", sees_the_first_batch, KINDS, known=4),
+    Bug("a part is skipped", _Hop, "_chunks", first_part_is_skipped, KINDS, known=3),
+    Bug("rows are joined before", lower_plan, "node_arrays", sees_the_first_batch, KINDS, known=4),
     Bug("a fill is ready too early", next_state, "advance_fills", is_ready_a_bucket_early, KINDS, known=3),
     Bug("buckets are merged in the middle", make_task, "choose_merges", merges_do_not_care, KINDS, known=3),
     Bug("rows are joined twice", Fill, "remaining", starts_over, KINDS, known=3),

@@ -27,6 +27,7 @@ from dovetail.frontend.parse.check_grammar import check_grammar
 from dovetail.frontend.parse.parse_sql import WITHIN_KEY, parse_sql, tokens_of
 from dovetail.frontend.parse.range_windows import spell_out_ranges
 from dovetail.frontend.parse.source_text import SourceText
+from dovetail.frontend.parse.unforeseen import unforeseen_as_refusal
 from dovetail.frontend.parse.unsupported import refuse, refuse_leftovers
 from dovetail.frontend.refuse_failing import TryOut, refuse_failing
 from dovetail.frontend.to_join_query import check_relation_count, to_join_query
@@ -56,11 +57,12 @@ def compile_sql(
     With `try_out` expressions that can only fail are refused where they stand.
     """
     source = SourceText(text)
-    select = parse_sql(text)
-    refuse_leftovers(select, _SELECT_PARTS, source)
-    spell_out_ranges(select, streams, source)
-    query = _QueryReader(streams, source, timezone).read(select)
-    check_grammar(tokens_of(text), text)
+    with unforeseen_as_refusal(source):
+        select = parse_sql(text)
+        refuse_leftovers(select, _SELECT_PARTS, source)
+        spell_out_ranges(select, streams, source)
+        query = _QueryReader(streams, source, timezone).read(select)
+        check_grammar(tokens_of(text), text)
     if try_out is not None:
         refuse_failing(source, try_out)
     return query

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dovetail.query.expression import Call, Column, Expression, Literal, walk
+from dovetail.query.expression import Call, Column, Expression, Literal, shown_timestamp, walk
 from dovetail.query.join_query import TimeBound
+from dovetail.query.time_text import offset_range_us
 from dovetail.query.types import INTERVAL, TIMESTAMP
 
 DAY_US = 86_400_000_000
@@ -31,7 +32,7 @@ class TimeSum:
 
 
 def time_bounds_of(condition: Expression, event_time_by_alias: Mapping[str, Column | None]) -> tuple[TimeBound, ...]:
-    """The bounds that say exactly the same as `condition`; empty if it is no such comparison.
+    """The bounds that say the same as `condition`, but for its `slack_us`; empty if it is no such comparison.
 
     For `eq` the two bounds say the same too, but the caller keeps the equality as a join key.
     """
@@ -56,16 +57,19 @@ def time_bounds_of(condition: Expression, event_time_by_alias: Mapping[str, Colu
     return (at_most, at_least)
 
 
-def has_calendar_days(condition: Expression) -> bool:
-    """Whether it adds days to a timestamp: in a zone with summer time those are not all of 24 hours."""
-    return any(
-        isinstance(part, Call)
-        and part.function == "time_add"
-        and part.type == TIMESTAMP
-        and isinstance(part.args[1], Literal)
-        and abs(part.args[1].value) >= DAY_US
-        for part in walk(condition)
-    )
+def slack_us(condition: Expression, timezone: str) -> int:
+    """By how much elapsed time may differ from what `condition` says, since it asks the clocks of a zone.
+
+    They are asked by whole days, which with summer time are not all of 24 hours, and by differences of timestamps.
+    """
+    asking = sum(isinstance(part, Call) and _asks_clocks(part) for part in walk(condition))
+    return asking * offset_range_us(timezone) if asking else 0
+
+
+def _asks_clocks(call: Call) -> bool:
+    if call.function == "time_add" and call.type == TIMESTAMP:
+        return isinstance(call.args[1], Literal) and abs(call.args[1].value) >= DAY_US
+    return call.function == "time_diff" and any(shown_timestamp(arg) is not None for arg in call.args)
 
 
 def _time_sum(expression: Expression, event_time_by_alias: Mapping[str, Column | None]) -> TimeSum | None:
@@ -77,9 +81,11 @@ def _time_sum(expression: Expression, event_time_by_alias: Mapping[str, Column |
         return TimeSum({}, expression.value) if is_interval else None
     if expression.function not in ("time_add", "time_diff"):
         return None
-    first, second = (_time_sum(arg, event_time_by_alias) for arg in expression.args)
+    is_difference = expression.function == "time_diff"
+    args = [(shown_timestamp(arg) if is_difference else None) or arg for arg in expression.args]
+    first, second = (_time_sum(arg, event_time_by_alias) for arg in args)
     if first is None or second is None:
         return None
-    if expression.function == "time_diff":
+    if is_difference:
         return first.minus(second)
     return first.minus(TimeSum({}, -second.offset_us)) if not second.counts else None

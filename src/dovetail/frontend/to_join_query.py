@@ -13,7 +13,7 @@ from dovetail.core.errors import CrossProduct, QueryError, SqlError, Unsupported
 from dovetail.frontend.bind.names import BoundRelation, Scope
 from dovetail.frontend.outer_joins import JoinForm, check_decided
 from dovetail.frontend.parse.source_text import SourceText
-from dovetail.frontend.time_bounds import DAY_US, has_calendar_days, time_bounds_of
+from dovetail.frontend.time_bounds import slack_us, time_bounds_of
 from dovetail.query.aggregation import Aggregation
 from dovetail.query.durations import LONGEST_US
 from dovetail.query.expression import TRUE, Call, Column, Expression, all_of, conjuncts_of, relations_of
@@ -27,7 +27,6 @@ from dovetail.query.join_query import (
     Relation,
     TimeBound,
 )
-from dovetail.query.time_text import has_offset
 
 _T = TypeVar("_T")
 
@@ -60,8 +59,7 @@ def to_join_query(
         if form.is_about_partners(condition, aliases):
             sorted_conditions.residuals.append(condition)
             continue
-        is_exact = not (has_offset(timezone) and has_calendar_days(condition))
-        _sort_condition(condition, event_time_by_alias, sorted_conditions, is_exact=is_exact)
+        _sort_condition(condition, event_time_by_alias, sorted_conditions, slack_us(condition, timezone))
     selected = form.selected(aliases)
     if selected is not None:
         sorted_conditions.selections_by_alias[selected[0]] += selected[1]
@@ -117,8 +115,7 @@ def _sort_condition(
     condition: Expression,
     event_time_by_alias: dict[str, Column | None],
     result: _Conditions,
-    *,
-    is_exact: bool,
+    slack: int,
 ) -> None:
     if condition == TRUE:
         return
@@ -130,14 +127,13 @@ def _sort_condition(
         result.selections_by_alias[next(iter(aliases))].append(condition)
     else:
         bounds = time_bounds_of(condition, event_time_by_alias)
-        if not is_exact:
-            # Days of 23 or 25 hours: the bound may only say when state can go, the condition decides.
-            bounds = tuple(replace(bound, upper_us=bound.upper_us + DAY_US) for bound in bounds)
+        # Where clocks are changed the bound may only say when state can go, and the condition decides.
+        bounds = tuple(replace(bound, upper_us=bound.upper_us + slack) for bound in bounds)
         result.time_bounds.extend(bounds)
         if _is_equality(condition):
             assert isinstance(condition, Call)
             result.equalities.append(Equality(*condition.args))
-        elif not bounds or not is_exact:
+        elif not bounds or slack:
             result.residuals.append(condition)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from dovetail.query.types import BOOLEAN, SqlType
+from dovetail.query.types import BOOLEAN, TIMESTAMP, TIMESTAMP_NTZ, SqlType
 
 T = TypeVar("T")
 
@@ -126,3 +126,10 @@ def all_of(parts: tuple[Expression, ...]) -> Expression:
     for part in parts[1:]:
         result = Call("and", (result, part), BOOLEAN)
     return result
+
+
+def shown_timestamp(expression: Expression) -> Expression | None:
+    """`ts` of `CAST(ts AS TIMESTAMP_NTZ)`, which is what the clocks of the session's zone show at it."""
+    if not isinstance(expression, Call) or expression.function != "cast" or expression.type != TIMESTAMP_NTZ:
+        return None
+    return expression.args[0] if expression.args[0].type == TIMESTAMP else None

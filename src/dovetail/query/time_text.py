@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _EPOCH_ORDINAL = _EPOCH.toordinal()
 _MICROSECOND = datetime.timedelta(microseconds=1)
+_ZERO = datetime.timedelta()
 _DAY_US = 86_400_000_000
 _CYCLE_YEARS, _CYCLE_DAYS = 400, 146_097
 """After so many years the calendar, days of the week included, begins again; and so do the rules of time zones."""
@@ -51,6 +52,20 @@ _UTC_NAMES = ("UTC", "Etc/UTC", "GMT", "Z", "+00:00")
 def has_offset(timezone: str) -> bool:
     """Whether local time may differ from UTC."""
     return timezone not in _UTC_NAMES
+
+
+@lru_cache(maxsize=64)
+def offset_range_us(timezone: str) -> int:
+    """How far apart the offsets from UTC are that a zone ever has: by so much its clocks may differ from elapsed time.
+
+    No zone keeps an offset for less than some days, and none had one of its own before 1800 or new rules after 2037.
+    """
+    zone = zone_of(timezone)
+    if isinstance(zone, datetime.timezone) or not has_offset(timezone):
+        return 0
+    first, last = datetime.date(1800, 1, 1).toordinal(), datetime.date(2040, 1, 1).toordinal()
+    offsets = {zone.utcoffset(datetime.datetime.fromordinal(day)) or _ZERO for day in range(first, last)}
+    return (max(offsets) - min(offsets)) // _MICROSECOND
 
 
 class TimeTextError(ValueError):

@@ -33,9 +33,10 @@ COLUMNS = (
 STREAM = Stream("r", tuple((name, parse_column_type(kind)) for name, kind in COLUMNS), "ts", 0)
 
 
-def residuals_of(condition: str) -> list[Expression]:
+def residuals_of(condition: str, timezone: str = "UTC") -> list[Expression]:
     """Row a is stored, b and c are members 0 and 1."""
-    query = compile_sql(f"SELECT a.i FROM r a, r b, r c WHERE a.j = b.j AND b.j = c.j AND ({condition})", {"r": STREAM})
+    text = f"SELECT a.i FROM r a, r b, r c WHERE a.j = b.j AND b.j = c.j AND ({condition})"
+    query = compile_sql(text, {"r": STREAM}, timezone=timezone)
     names = {"a": ROW, "b": "m0", "c": "m1"}
     return [rename_relations(residual, names) for residual in query.residuals]
 
@@ -132,6 +133,15 @@ def test_conditions_that_give_none(condition: str) -> None:
     assert ranges_of(condition) == []
 
 
+def test_differences_of_times_are_searched_by_what_the_clocks_show() -> None:
+    residuals = residuals_of("a.u - b.u <= INTERVAL 1 HOUR", "Europe/Berlin")
+    derived = derive_ranges(residuals)
+    assert [text_of(found) for found in derived.ranges] == [
+        "cast(row.u):timestamp_ntz <= cast(m0.u):timestamp_ntz +3600000000"
+    ]
+    assert derived.residuals == ()
+
+
 def test_the_first_end_of_each_side_counts_and_the_others_stay() -> None:
     derived = derive_ranges(residuals_of("a.i < b.i AND a.i < c.i AND a.i >= 2 * b.j"))
     assert [text_of(found) for found in derived.ranges] == ["i >= mul(2:int, m0.j), < m0.i"]
@@ -160,3 +170,16 @@ def test_the_order_of_a_step(
     search = choose_search(residuals_of(condition), has_keys=has_keys, is_timed=is_timed)
     assert (None if search.order is None else str(search.order)) == order
     assert (len(search.ranges), len(search.residuals)) == (range_count, residual_count)
+
+
+@pytest.mark.parametrize(
+    ("condition", "is_timed", "order"),
+    [
+        ("a.u - b.u < INTERVAL 1 HOUR", False, "cast(row.u):timestamp_ntz"),
+        ("a.u - b.u < INTERVAL 1 HOUR", True, str(EVENT_TIME)),
+        ("a.u - b.u BETWEEN INTERVAL -1 HOUR AND INTERVAL 1 HOUR", True, "cast(row.u):timestamp_ntz"),
+    ],
+)
+def test_half_of_a_difference_of_times_is_searched_by_their_bounds(condition: str, is_timed: bool, order: str) -> None:
+    search = choose_search(residuals_of(condition, "Europe/Berlin"), has_keys=False, is_timed=is_timed)
+    assert str(search.order) == order

@@ -31,7 +31,7 @@ _SPARE_WORDS = """
     CROSS FULL ESCAPE ANY SOME EXISTS ORDER LIMIT UNION GROUP BY FILTER OVER ROWS SECOND SECONDS TO YEAR
     DECIMAL( INT STRING TABLE VALUES LATERAL ILIKE REGEXP RLIKE SIMILAR GLOB ISNULL NOTNULL UNKNOWN NULLS FIRST
     ASC DESC COLLATE AT ZONE TRY_CAST( SAFE => -> := ONLY FINAL QUALIFY TOP RECURSIVE WITH STRAIGHT_JOIN NATURAL
-    ASOF POSITIONAL IF PRIMARY
+    ASOF POSITIONAL IF PRIMARY 1e3-5 1e0+1e0 1e 1e+x 1e-5x 1.5x 1e5.5 .5e1 -.5 x.5 1BD ->> #>
 """
 _SPARE = _SPARE_WORDS.split()
 
@@ -54,4 +54,9 @@ def damaged_text(rng: Random) -> str:
         else:
             words[place] = rng.choice(_SPARE)
         words = words or ["SELECT"]
-    return rng.choice([" ", " ", "\n"]).join(words)
+    # Without blanks words run into each other, and numbers into signs and names.
+    return rng.choice([" ", " ", "\n"]).join(words) if rng.random() < 0.8 else _some_blanks(words, rng)
+
+
+def _some_blanks(words: list[str], rng: Random) -> str:
+    return "".join(word + rng.choice([" ", " ", " ", ""]) for word in words)

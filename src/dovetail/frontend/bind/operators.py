@@ -10,7 +10,8 @@ from dovetail.frontend.bind.node_binder import NodeBinder, ReaderTable
 from dovetail.frontend.parse.literals import LiteralError, number_literal
 from dovetail.frontend.parse.unsupported import HINT_BY_FUNCTION, refuse, refuse_node
 from dovetail.query.expression import Call, Expression, Literal
-from dovetail.query.types import BOOLEAN, DATE, INT, INTERVAL, NULL, STRING, TIMESTAMP
+from dovetail.query.time_text import offset_range_us
+from dovetail.query.types import BOOLEAN, DATE, INT, INTERVAL, NULL, STRING, TIMESTAMP, TIMESTAMP_NTZ
 
 _ARITHMETIC: dict[type[exp.Expr], str] = {
     exp.Add: "add",
@@ -113,7 +114,7 @@ def _arithmetic(binder: NodeBinder, node: exp.Expr) -> Expression:
     binder.consume(node, "this", "expression", "typed", "safe")
     operator = _ARITHMETIC[type(node)]
     a, b = binder.operand(node), binder.operand(node, "expression")
-    with_time = _time_arithmetic(operator, a, b)
+    with_time = _time_arithmetic(operator, a, b, binder.timezone)
     if with_time is not None:
         return with_time
     operands = arithmetic_operands(operator, a, b, binder.timezone)
@@ -122,7 +123,7 @@ def _arithmetic(binder: NodeBinder, node: exp.Expr) -> Expression:
     return Call(operator, operands[:2], operands[2])
 
 
-def _time_arithmetic(operator: str, a: Expression, b: Expression) -> Expression | None:
+def _time_arithmetic(operator: str, a: Expression, b: Expression, timezone: str) -> Expression | None:
     """Times, dates and intervals: `ts + INTERVAL`, `ts - ts`, `date + 3`; None for anything else."""
     if operator not in ("add", "sub"):
         return None
@@ -131,10 +132,17 @@ def _time_arithmetic(operator: str, a: Expression, b: Expression) -> Expression 
     if isinstance(b, Literal) and b.type == INTERVAL:
         return _shifted(a, -b.value if operator == "sub" else b.value)
     if operator == "sub" and a.type.is_time and a.type == b.type:
-        return Call("time_diff", (a, b), INTERVAL)
+        return _difference(a, b, timezone)
     if a.type == DATE and b.type.name in ("tinyint", "smallint", "int"):
         return Call("date_add" if operator == "add" else "date_sub", (a, cast_to(b, INT, "UTC")), DATE)
     return None
+
+
+def _difference(a: Expression, b: Expression, timezone: str) -> Expression:
+    """Spark subtracts what the clocks of the session's zone show, and these do not always run on evenly."""
+    if a.type == TIMESTAMP and offset_range_us(timezone):
+        a, b = cast_to(a, TIMESTAMP_NTZ, timezone), cast_to(b, TIMESTAMP_NTZ, timezone)
+    return Call("time_diff", (a, b), INTERVAL)
 
 
 def _shifted(start: Expression, shift_us: int) -> Expression | None:

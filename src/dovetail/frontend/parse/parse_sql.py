@@ -5,6 +5,7 @@ Deviations from sqlglot's Spark dialect, each because the default would lose or 
   - `||` binds like `+` and `-`, as in Spark's grammar;
   - CAST is CAST (sqlglot reads Spark's as TRY_CAST, which holds without ANSI mode only);
   - intervals become one number of microseconds;
+  - numbers are cut out of the text as Spark does it: `1e3-5` is a difference;
   - `window` is a name like any other, also right after GROUP BY;
   - `WITHIN 10 SECONDS` after a relation or at the end of the query is read here and nowhere else;
   - so is `[Range 10 seconds, Slide 5 seconds]` after the name of a stream.
@@ -23,6 +24,7 @@ from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dovetail.core.errors import SqlSyntaxError, UnsupportedSql
+from dovetail.frontend.parse.number_tokens import with_numbers_of_spark
 from dovetail.frontend.parse.source_text import OFFSET_KEY, SourceText
 from dovetail.frontend.parse.unsupported import STATEMENT_HINT, refuse, refuse_statement
 from dovetail.query.durations import (
@@ -200,6 +202,15 @@ def misplaced_within(source: SourceText, offset: int) -> UnsupportedSql:
 
 _DIALECT = DovetailSpark()
 _SEPARATORS = re.compile("[\x1c-\x1f\x85]")
+_COMPUTE_HINT = "compute the column in the DataFrame before create_stream"
+_HINT_BY_OPERATOR = {
+    TokenType.PIPE_GT: "write one SELECT ... FROM ... WHERE ...",
+    TokenType.ARROW: _COMPUTE_HINT,
+    TokenType.DARROW: _COMPUTE_HINT,
+    TokenType.HASH_ARROW: _COMPUTE_HINT,
+    TokenType.DHASH_ARROW: _COMPUTE_HINT,
+    TokenType.DOTCOLON: _COMPUTE_HINT,
+}
 MAX_DEPTH = 128
 MAX_CHARACTERS, MAX_WORDS = 1_000_000, 20_000
 """Compiling takes time in the process that runs everybody's batches: a text has some seconds of it at most."""
@@ -283,7 +294,18 @@ def _refuse_length(tokens: list[Token], source: SourceText) -> None:
 
 def tokens_of(text: str) -> list[Token]:
     """The words of a text as `parse_sql` reads them."""
-    return _unmark_windows(_mark_within(_DIALECT.tokenize(text), SourceText(text)))
+    source = SourceText(text)
+    tokens = with_numbers_of_spark(_DIALECT.tokenize(text), source)
+    _refuse_foreign_operators(tokens, source)
+    return _unmark_windows(_mark_within(tokens))
+
+
+def _refuse_foreign_operators(tokens: list[Token], source: SourceText) -> None:
+    """Those that sqlglot would rewrite, or fail at, before anyone could look at them."""
+    for token in tokens:
+        hint = _HINT_BY_OPERATOR.get(token.token_type)
+        if hint is not None:
+            raise refuse(token.text, source.where(token.start), hint)
 
 
 def _refuse_depth(statement: exp.Select, source: SourceText) -> None:
@@ -300,12 +322,9 @@ def _refuse_depth(statement: exp.Select, source: SourceText) -> None:
     )
 
 
-def _mark_within(tokens: list[Token], source: SourceText) -> list[Token]:
+def _mark_within(tokens: list[Token]) -> list[Token]:
     """WITHIN followed by a duration is the clause; any other use of the word is a name."""
     for position, token in enumerate(tokens[:-1]):
-        if token.token_type == TokenType.PIPE_GT:
-            # sqlglot would rewrite the pipe into other clauses before anyone could look at it.
-            raise refuse("|>", source.where(token.start), "write one SELECT ... FROM ... WHERE ...")
         is_word = token.token_type == TokenType.VAR and token.text.upper() == "WITHIN"
         following = tokens[position + 1].token_type
         if is_word and following in (TokenType.NUMBER, TokenType.STRING, TokenType.INTERVAL):

@@ -14,6 +14,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from dovetail.core.errors import SqlError, SqlSyntaxError
 from dovetail.frontend.parse.parse_sql import DovetailSpark
+from dovetail.frontend.parse.source_text import SourceText
 from dovetail.frontend.parse.statement import (
     AlterQuery,
     CreateQuery,
@@ -28,6 +29,7 @@ from dovetail.frontend.parse.statement import (
     Statement,
 )
 from dovetail.frontend.parse.statement_tokens import StatementTokens, read_tokens, shortened
+from dovetail.frontend.parse.unforeseen import unforeseen_as_refusal
 from dovetail.frontend.parse.unsupported import refuse
 from dovetail.frontend.read_types import TYPE_HINT, read_type
 from dovetail.query.types import SqlType
@@ -47,7 +49,11 @@ _DIALECT = DovetailSpark()
 
 def parse_statement(text: str) -> Statement:
     """The one statement that `text` is; a semicolon at its end is fine."""
-    tokens = read_tokens(text)
+    with unforeseen_as_refusal(SourceText(text)):
+        return _read_statement(read_tokens(text))
+
+
+def _read_statement(tokens: StatementTokens) -> Statement:
     if tokens.is_at_end:
         raise SqlSyntaxError("the text is empty", where=tokens.where, hint=f"write {STATEMENTS}")
     where, word = tokens.where, tokens.found.upper()

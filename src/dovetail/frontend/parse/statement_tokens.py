@@ -9,6 +9,7 @@ from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dovetail.core.errors import SqlSyntaxError, UnsupportedSql
+from dovetail.frontend.parse.number_tokens import with_numbers_of_spark
 from dovetail.frontend.parse.parse_sql import DovetailSpark
 from dovetail.frontend.parse.source_text import SourceText
 from dovetail.frontend.parse.statement import SelectText
@@ -30,7 +31,7 @@ def read_tokens(text: str) -> StatementTokens:
     """The tokens of the one statement that `text` is."""
     source = SourceText(text)
     try:
-        tokens = _Tokenizer(dialect=_DIALECT).tokenize(text)
+        tokens = with_numbers_of_spark(_Tokenizer(dialect=_DIALECT).tokenize(text), source)
     except TokenError as error:
         what = str(error).partition("\n")[0]
         raise SqlSyntaxError(f"the text cannot be read: {what}", where=source.where(0)) from None

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from dovetail.kernels.arrow_types import arrow_type
 from dovetail.kernels.evaluate.rows import Rows, Value, fail
-from dovetail.kernels.evaluate.zone import from_local, micros_of, to_local
+from dovetail.kernels.evaluate.zone import from_moved_local, micros_of, to_local
 from dovetail.query.expression import Call, Literal
 from dovetail.query.time_text import has_offset
 
@@ -34,7 +34,7 @@ def _time_add(args: list[Value], call: Call, rows: Rows) -> Value:
         days_us = int(interval.value / _DAY_US) * _DAY_US
         if days_us:
             moved = pc.add(micros_of(to_local(start, rows.timezone)), pa.scalar(days_us))
-            start = from_local(pc.cast(moved, pa.timestamp("us")), rows.timezone)
+            start = from_moved_local(pc.cast(moved, pa.timestamp("us")), start, rows.timezone)
             shift = pa.scalar(interval.value - days_us, pa.duration("us"))
     total = _checked(pc.add_checked, micros_of(start), micros_of(shift), "timestamp")
     return pc.cast(total, wanted)
@@ -71,7 +71,7 @@ def _date_trunc(args: list[Value], call: Call, rows: Rows) -> Value:
     if unit.value == "microsecond":
         return args[1]
     local = to_local(args[1], rows.timezone)
-    return from_local(pc.floor_temporal(local, unit=unit.value), rows.timezone)
+    return from_moved_local(pc.floor_temporal(local, unit=unit.value), args[1], rows.timezone)
 
 
 def _unix(unit_us: int) -> Function:

@@ -52,6 +52,19 @@ def from_local(value: Value, timezone: str) -> Value:
     return _corrected(listed, value, instant, target)
 
 
+def from_moved_local(value: Value, origin: Value, timezone: str) -> Value:
+    """The instant of a wall-clock time to which `origin` was moved: in a doubled hour with the offset that it had.
+
+    So Java moves times: from the second of two equal hours one comes to the second, if there are two again.
+    """
+    target = pa.timestamp("us", tz=timezone)
+    if not has_offset(timezone):
+        return pc.cast(micros_of(value), target)
+    offset = pc.subtract(micros_of(to_local(origin, timezone)), micros_of(origin))
+    kept = pc.cast(pc.subtract(micros_of(value), offset), target)
+    return pc.if_else(pc.equal(to_local(kept, timezone), value), kept, from_local(value, timezone))
+
+
 def _corrected(
     listed: Value, source: Value, convert: Callable[[int], int], target: pa.DataType, *, everywhere: bool = False
 ) -> Value:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from dovetail.optimizer.passes.derive_ranges import derive_ranges, is_safe_for_all_rows
 from dovetail.plan.probe_tree import StoredRange
 from dovetail.plan.store_plan import EVENT_TIME
-from dovetail.query.expression import Expression
+from dovetail.query.expression import Expression, shown_timestamp
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class StepSearch:
 def choose_search(residuals: Sequence[Expression], *, has_keys: bool, is_timed: bool) -> StepSearch:
     """`residuals` speak of `row` and members; `is_timed`: the row's event time has bounds against some member's."""
     derived = derive_ranges(residuals)
-    candidates = [each for each in derived.ranges if _is_two_sided(each) or not has_keys]
+    candidates = [each for each in derived.ranges if _is_worth_an_order(each, has_keys=has_keys, is_timed=is_timed)]
     if not candidates:
         order = EVENT_TIME if is_timed and not has_keys else None
         return StepSearch(order, (), tuple(residuals))
@@ -43,6 +43,12 @@ def choose_search(residuals: Sequence[Expression], *, has_keys: bool, is_timed: 
     if unsafe:
         derived = derive_ranges(residuals, without=unsafe)
     return StepSearch(best.stored, derived.ranges, derived.residuals)
+
+
+def _is_worth_an_order(found: StoredRange, *, has_keys: bool, is_timed: bool) -> bool:
+    # What one difference of times leaves open, their bounds may close: event time is searched on both sides.
+    is_half_of_bounds = is_timed and shown_timestamp(found.stored) is not None
+    return _is_two_sided(found) or not (has_keys or is_half_of_bounds)
 
 
 def _is_two_sided(found: StoredRange) -> bool:

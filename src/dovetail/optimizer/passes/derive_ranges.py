@@ -24,7 +24,7 @@ from decimal import Decimal
 from dovetail.plan.probe_tree import RangeEnd, StoredRange
 from dovetail.plan.store_plan import ROW
 from dovetail.query.can_fail import can_fail, fails_itself
-from dovetail.query.expression import Call, Expression, Literal, relations_of, walk
+from dovetail.query.expression import Call, Expression, Literal, relations_of, shown_timestamp, walk
 from dovetail.query.order_kinds import MAX_EXACT_DIGITS, MAX_OFFSET, is_exactly_ordered
 from dovetail.query.types import INTERVAL, MAX_DECIMAL_PRECISION, TIMESTAMP, SqlType
 
@@ -179,7 +179,11 @@ def _rescaled(side: Expression, scale: int) -> Expression | None:
 def _may_go_first(expression: Expression) -> bool:
     """Whether it may be evaluated before other conditions: these may guard it from failing, but not from overflow."""
     calls = (part for part in walk(expression) if isinstance(part, Call))
-    return all(call.function in _OVERFLOWING or not fails_itself(call) for call in calls)
+    return all(_overflows_at_most(call) or not fails_itself(call) for call in calls)
+
+
+def _overflows_at_most(call: Call) -> bool:
+    return call.function in _OVERFLOWING or shown_timestamp(call) is not None
 
 
 def is_safe_for_all_rows(stored: Expression) -> bool:

@@ -27,8 +27,6 @@ from dovetail.runtime.stopwatch import Stopwatch
 
 I64 = npt.NDArray[np.int64]
 TakeRows = Callable[[Emit, Frame], None]
-ROWS_A_PIECE = 1 << 16
-"""So many are evaluated before somebody looks whether the query has had its time."""
 
 
 class PairDecider:
@@ -52,6 +50,7 @@ class PairDecider:
 
     def decide(self, pairs: HopPairs, looks: I64, watch: Stopwatch) -> None:
         """Bits are left where a leg wants a pair for good. `looks` is what it took to find them, by node."""
+        pairs.word &= ~self._void.masks[pairs.node]
         for number, each in enumerate(self._facts.confirmations):
             self._confirm(each, np.flatnonzero(self._facts.confirmation_of_node[pairs.node] == number), pairs)
         found = count_legs(pairs.word, pairs.node, self._hop.arrays.leg_of_bit, len(self._hop.legs))
@@ -99,12 +98,8 @@ class PairDecider:
     def _holds(
         self, predicate: Expression, stores: tuple[str, ...], pairs: HopPairs, idx: I64
     ) -> npt.NDArray[np.bool_]:
-        holds = np.ones(len(idx), np.bool_)
-        for lower in range(0, len(idx), ROWS_A_PIECE):
-            piece = slice(lower, lower + ROWS_A_PIECE)
-            values = FrameValues(pairs.frame(idx[piece], stores), self._snapshots)
-            holds[piece] = evaluate_mask(predicate, values.column, len(values), timezone=self._task.timezone)
-        return holds
+        values = FrameValues(pairs.frame(idx, stores), self._snapshots)
+        return evaluate_mask(predicate, values.column, len(values), timezone=self._task.timezone)
 
     def _charge(self, pairs_by_leg: I64, looks: I64, found_s: float) -> None:
         """Who looks pays: a node by what it looked at, its legs by what they found, or alike if none found anything."""
@@ -115,7 +110,7 @@ class PairDecider:
         node_ms = looks * (1e3 * found_s / max(int(looks.sum()), 1))
         ms = np.bincount(hop.leg_query, share * node_ms[hop.leg_node], len(self._queries))
         found = np.bincount(hop.leg_query, pairs_by_leg, len(self._queries))
-        for number in np.flatnonzero(ms > 0).tolist():
+        for number in np.flatnonzero((ms > 0) | (found > 0)).tolist():
             query = self._queries[number]
             if query not in self._report.void_queries:
                 self._report.count(query, Found(pairs=int(found[number]), ms=float(ms[number])), self._task.limits)

@@ -16,6 +16,7 @@ from dovetail.runtime.probe.node_facts import confirmation
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
 NONE = -1
+ROWS_A_PIECE = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,11 @@ class HopFacts:
     is_counted: npt.NDArray[np.bool_]
     key_of_child: I64
     code_columns: tuple[I64, ...]
+
+    @property
+    def rows_a_piece(self) -> int | None:
+        """How many pairs are decided before somebody looks at limits; None: all, where nothing is evaluated of them."""
+        return ROWS_A_PIECE if self.confirmations or self.residuals else None
 
 
 def hop_facts(plan: SharedPlan, flat: FlatPlan, hop: int, timezone: str) -> HopFacts:

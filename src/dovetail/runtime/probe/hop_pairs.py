@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,9 +40,13 @@ class HopPairs:
         return Frame(stores, (*(refs[row] for refs in self.rows.refs), self.ref[idx]))
 
 
-def pairs_of(rows: RowsInFlight, found: FoundPairs, count: int) -> HopPairs:
-    row = found.row[:count]
-    return HopPairs(rows, row, found.ref[:count], found.word[:count], rows.nodes[row])
+def pairs_in_pieces(rows: RowsInFlight, found: FoundPairs, count: int, rows_a_piece: int | None) -> Iterator[HopPairs]:
+    """What was found, at most so many at once; a piece without pairs if there are none."""
+    size = count if rows_a_piece is None else rows_a_piece
+    for lower in range(0, max(count, 1), max(size, 1)):
+        piece = slice(lower, min(lower + size, count))
+        row = found.row[piece]
+        yield HopPairs(rows, row, found.ref[piece], found.word[piece], rows.nodes[row])
 
 
 class VoidLegs:

@@ -38,7 +38,7 @@ from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.probe.decide_pairs import PairDecider, TakeRows
 from dovetail.runtime.probe.frame import Frame
 from dovetail.runtime.probe.hop_facts import hop_facts
-from dovetail.runtime.probe.hop_pairs import HopPairs, VoidLegs, pairs_of
+from dovetail.runtime.probe.hop_pairs import HopPairs, VoidLegs, pairs_in_pieces
 from dovetail.runtime.probe.hop_tables import HopTables
 from dovetail.runtime.probe.partial import Partial
 from dovetail.runtime.probe.pass_on import NextRows, SendOn
@@ -235,13 +235,15 @@ class HopProbe:
         while at[SEGMENT] < len(segments.node):
             found, looked = room_for_pairs(room), counts[:, LOOKS].copy()
             count = int(match_hop(flying, segments, stored, self._void.masks, at, scratch, counts, found))
-            pairs = pairs_of(rows, found, count)
-            self._decider.decide(pairs, counts[:, LOOKS] - looked, watch)
-            self._decider.emit(pairs, self._take)
-            if self._following is not None:
-                self._next_rows(self._following).pass_on(pairs, codes)
+            looked = counts[:, LOOKS] - looked
+            for pairs in pairs_in_pieces(rows, found, count, self._facts.rows_a_piece):
+                self._decider.decide(pairs, looked, watch)
+                self._decider.emit(pairs, self._take)
+                if self._following is not None:
+                    self._next_rows(self._following).pass_on(pairs, codes)
+                looked = np.zeros_like(looked)
+                watch.lap()
             room = max(min(self._task.max_pairs, 4 * room), most)
-            watch.lap()
 
     def _next_rows(self, following: FlatHop) -> NextRows:
         return NextRows(self._task, self._hop, following, self._facts, self._snapshots, self._report, self._send_on)
