@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, TypeVar
@@ -117,6 +117,10 @@ class Service:
 
     def note_running(self) -> None:
         self._change_health(Health(RUNNING))
+
+    def note_tried_again(self) -> None:
+        """A session that failed has started, and has yet to show that it runs."""
+        self._change_health(replace(self.health, retry_in_s=None))
 
     def note_failed(self, error: Exception, failures: int = 1, retry_in_s: float | None = None) -> None:
         """Where people look: health, status, log. What Spark wraps around an error says nothing to them."""
