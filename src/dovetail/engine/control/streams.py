@@ -39,6 +39,7 @@ class Streams:
         with self._head.lock:
             if stream.name in self.by_name:
                 raise StreamError(f"stream {stream.name!r} exists already", hint="give the second one another name")
+            self._check_case(stream.name)
             recorded = self._head.state.stream_texts.get(stream.name)
             if recorded is not None and recorded != stream_text(stream):
                 raise StreamError(
@@ -47,6 +48,12 @@ class Streams:
                     hint="register the same columns and event time, or start with an empty checkpoint folder",
                 )
             self._add(stream)
+
+    def _check_case(self, name: str) -> None:
+        if any(known.lower() == name.lower() and known != name for known in self.by_name):
+            raise StreamError(
+                f"stream {name!r} differs from another only in case", hint="SQL cannot tell them: rename it"
+            )
 
     def declared(self) -> dict[str, StreamSpec]:
         """The streams that come back by themselves after a restart, by name."""
@@ -59,10 +66,7 @@ class Streams:
             state = self._head.state
             if self._plane.is_declared(state, spec, request=request):
                 return True
-            if any(name.lower() == spec.name.lower() and name != spec.name for name in self.by_name):
-                raise StreamError(
-                    f"stream {spec.name!r} differs from another only in case", hint="SQL cannot tell them: rename it"
-                )
+            self._check_case(spec.name)
             unnamed = sorted({*self.by_name, *state.stream_texts} - set(self.declared()))
             if spec.name in unnamed:
                 raise StreamError(
