@@ -15,6 +15,7 @@ from dovetail.query.hide_secrets import hide_secrets
 from dovetail.query.row_rules import OFF, ONE_DAY, QUARANTINE, row_rules
 from dovetail.query.stream import Stream
 from dovetail.query.types import BIGINT, COLUMN_TYPES, INT, STRING, TIMESTAMP, SqlType, parse_column_type
+from dovetail.query.whole_text import is_whole_text
 
 Columns = tuple[tuple[str, SqlType], ...]
 
@@ -119,6 +120,10 @@ class StreamSpec:
     def _check_options(self) -> None:
         if not all(isinstance(part, str) for item in self.options.items() for part in item):
             raise self._error("the options are not all texts", "write values as texts: 'maxFilesPerTrigger' = '1'")
+        for key, value in self.options.items():
+            if not is_whole_text(key) or not is_whole_text(value):
+                hint = "write whole characters, without half ones (\\ud800) and \\0"
+                raise self._error(f"option {key!a} is {value!a}, which no file or system can take", hint)
         keys = [key.lower() for key in self.options]
         twice = sorted({key for key in keys if keys.count(key) > 1})
         if twice:

@@ -38,6 +38,12 @@ class Owners:
         self._owner_by_name = dict(read.owner_by_name)
         self._seal = read.seal
 
+    @property
+    def names(self) -> set[str]:
+        """The queries that have an owner."""
+        with self._lock:
+            return {name for name, owner in self._owner_by_name.items() if owner is not None}
+
     def of(self, name: str) -> str | None:
         with self._lock:
             return self._owner_by_name.get(name)

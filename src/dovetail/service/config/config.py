@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.core.errors import ConfigError
+from dovetail.engine.control.check_sink import check_sink
 from dovetail.engine.control.query_options import query_options
 from dovetail.engine.control.registry import check_name
 from dovetail.engine.options.engine_options import MOVED, USER_OPTIONS, user_options
@@ -244,7 +245,7 @@ def _query(name: str, section: Section) -> QueryConfig | None:
 def _check_options(name: str, given: Mapping[str, Any]) -> None:
     sink = query_options(given).sink
     if sink is not None:
-        check_no_secrets(f"the sink of query {name!r}", sink.options)
+        check_sink(name, sink)
 
 
 def _listen(whole: Section, auth: Auth, folder: Path) -> Listen:
