@@ -373,3 +373,75 @@ def _wait_at(
             go_on.wait(PATIENCE_S)
 
     return on_step
+
+
+# Arguments of the wrong kind
+
+
+@pytest.mark.parametrize(
+    ("given", "what"),
+    [
+        ({"spark": None}, "spark is None"),
+        ({"checkpoint_dir": None}, "checkpoint_dir is None"),
+        ({"checkpoint_dir": 5}, "checkpoint_dir is 5"),
+        ({"checkpoint_dir": " "}, "checkpoint_dir is ' '"),
+        ({"checkpoint_dir": "/dev/null"}, "checkpoint_dir '/dev/null' cannot be used: a file is there"),
+        ({"checkpoint_dir": "/dev/null/x"}, "checkpoint_dir '/dev/null/x' cannot be used: a file is there"),
+        ({"checkpoint_dir": "/proc/x"}, "checkpoint_dir '/proc/x' cannot be used"),
+        ({"checkpoint_dir": "a\0b"}, "cannot be used: embedded null byte"),
+        ({"checkpoint_dir": "a\ud800"}, "cannot be used"),
+        ({"partitions": "x"}, "partitions is 'x'"),
+        ({"key_groups": None}, "key_groups is None"),
+        ({"trigger": 5}, "trigger 5: 5 is no text"),
+    ],
+)
+def test_a_session_of_wrong_arguments_is_refused_and_makes_nothing(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: dict[str, Any], what: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SessionError, match=what) as caught:
+        Session(**{"spark": spark, "checkpoint_dir": "ck", **given})
+    assert caught.value.hint
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "what"),
+    [
+        ({"name": None}, "None cannot name a stream"),
+        ({"df": None}, "stream 'z' is None, and no DataFrame"),
+        ({"df": "parquet"}, "stream 'z' is 'parquet', and no DataFrame"),
+        ({"lateness": 5}, "stream 'z': lateness: 5 is no text"),
+        ({"lateness": datetime.timedelta(seconds=5)}, "lateness: datetime.timedelta"),
+        ({"event_time": ["ts"]}, "stream 'z': event_time is"),
+    ],
+)
+def test_a_stream_of_wrong_arguments_is_refused(bench: Bench, given: dict[str, Any], what: str) -> None:
+    session = bench.session()
+    with pytest.raises(StreamError, match=what) as caught:
+        session.create_stream(**{"name": "z", "df": bench.frame("a"), "event_time": "ts", **given})
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("call", "what"),
+    [
+        (lambda session: session.create_query(None), "the query is a NoneType"),
+        (lambda session: session.create_query(["SELECT"]), "the query is a list"),
+        (lambda session: session.execute(5), "the statement is a int"),
+        (lambda session: session.create_query(JOIN, request=5), "request is 5"),
+        (lambda session: session.query("q").foreach_batch(None), "what to call for each batch is None"),
+        (lambda session: session.query("q").foreach_batch(print, after="1"), "after is '1'"),
+    ],
+)
+def test_calls_of_wrong_arguments_are_refused(bench: Bench, call: Callable[[Session], object], what: str) -> None:
+    session = bench.open()
+    session.create_query(JOIN, "q")
+    with pytest.raises(QueryError, match=what) as caught:
+        call(session)
+    assert caught.value.hint
+
+
+def test_bad_rows_are_asked_for_by_the_name_of_a_stream(idle: Session) -> None:
+    with pytest.raises(StreamError, match="no stream"):
+        idle.bad_rows([])  # type: ignore[arg-type]

@@ -10,3 +10,8 @@ def is_whole_text(text: str) -> bool:
     [True, False, False]
     """
     return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
+def is_text(value: object) -> bool:
+    """Whether callers who check no types gave a text after all."""
+    return isinstance(value, str)

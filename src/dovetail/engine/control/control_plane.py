@@ -287,6 +287,8 @@ class ControlPlane:
 
     def compile(self, sql: str) -> JoinQuery:
         """Thread-safe, unlike the rest: a text takes milliseconds, and nobody should wait for another's."""
+        if not isinstance(sql, str):
+            raise QueryError(f"the query is a {type(sql).__name__}, and no text", hint="write a SELECT as a string")
         return self._compile(sql)
 
     def _compile_text(self, sql: str) -> JoinQuery:

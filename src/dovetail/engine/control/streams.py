@@ -15,6 +15,7 @@ from dovetail.engine.state import stream_text
 from dovetail.query.hide_secrets import check_no_secrets
 from dovetail.query.stream import Stream
 from dovetail.query.stream_spec import StreamSpec
+from dovetail.query.whole_text import is_text
 from dovetail.runtime.source_failure import SourceFailure
 from dovetail.store.bad_rows import BadRow, read_bad_rows
 
@@ -130,7 +131,7 @@ class Streams:
             return rows
 
     def _check_known(self, name: str) -> None:
-        if name not in self.by_name:
+        if not is_text(name) or name not in self.by_name:
             raise StreamError(f"no stream {name!r}", hint=f"streams are: {', '.join(sorted(self.by_name)) or 'none'}")
 
     def check_ready(self) -> None:
