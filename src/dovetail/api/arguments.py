@@ -7,8 +7,8 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from dovetail.core.errors import QueryError, SessionError, StreamError
+from dovetail.core.plain_text import is_text
 from dovetail.query.durations import DurationError, parse_duration
-from dovetail.query.whole_text import is_text
 from dovetail.runtime.spark.pipeline import AVAILABLE_NOW
 
 

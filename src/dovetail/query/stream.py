@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from dovetail.core.errors import StreamError
+from dovetail.core.plain_text import is_text
 from dovetail.core.stream_description import Column, StreamDescription
 from dovetail.query.row_rules import RowRules
 from dovetail.query.types import TIMESTAMP_NTZ, SqlType
-from dovetail.query.whole_text import is_text
 
 _US_PER_S = 1_000_000
 

@@ -9,12 +9,12 @@ from functools import cached_property
 from typing import Any
 
 from dovetail.core.errors import StreamError
+from dovetail.core.plain_text import is_whole_text
 from dovetail.query.formats import FILE_FORMATS, KAFKA, RATE
 from dovetail.query.hide_secrets import hide_secrets
 from dovetail.query.row_rules import OFF, ONE_DAY, QUARANTINE, lateness_us, row_rules
 from dovetail.query.stream import Stream
 from dovetail.query.types import BIGINT, COLUMN_TYPES, INT, STRING, TIMESTAMP, SqlType, parse_column_type
-from dovetail.query.whole_text import is_whole_text
 
 Columns = tuple[tuple[str, SqlType], ...]
 

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from dovetail.core.errors import QueryError
+from dovetail.core.plain_text import is_whole_text
 from dovetail.core.secret_reference import is_reference
 from dovetail.engine.control.sink_spec import SinkSpec
 from dovetail.query.formats import FILE_FORMATS
 from dovetail.query.hide_secrets import check_no_secrets
 from dovetail.query.stream_spec import StreamSpec
-from dovetail.query.whole_text import is_whole_text
 
 MODES = ("append", "overwrite", "ignore", "error", "errorifexists", "default")
 _FILE_URI = re.compile(r"file:(?://[^/]*)?(?=/)", re.IGNORECASE)

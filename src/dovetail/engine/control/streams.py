@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from dovetail.core.errors import SessionError, StreamError
+from dovetail.core.plain_text import is_text
 from dovetail.core.stream_description import StreamDescription
 from dovetail.engine.control.control_plane import ControlPlane
 from dovetail.engine.control.stream_change import stream_change
@@ -15,7 +16,6 @@ from dovetail.engine.state import stream_text
 from dovetail.query.hide_secrets import check_no_secrets
 from dovetail.query.stream import Stream
 from dovetail.query.stream_spec import StreamSpec
-from dovetail.query.whole_text import is_text
 from dovetail.runtime.source_failure import SourceFailure
 from dovetail.store.bad_rows import BadRow, read_bad_rows
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from dovetail.query.whole_text import is_whole_text
+from dovetail.core.plain_text import is_whole_text
 
 FOLDER_HINT = "give a folder that this user can make or write to"
 FILE_HINT = "give a file in a folder that this user can make or write to"
