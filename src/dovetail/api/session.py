@@ -45,6 +45,7 @@ from dovetail.runtime.result_batch import ResultBatch
 from dovetail.runtime.spark.executors import Executors
 from dovetail.runtime.spark.interrupts import keep_interrupts_from_batches
 from dovetail.runtime.spark.pipeline import SparkPipeline
+from dovetail.runtime.spark.sources.frame_folders import frame_folders
 from dovetail.runtime.spark.sources.open_stream import check_source
 from dovetail.runtime.spark.sources.source_history import SourceHistory
 from dovetail.runtime.spark.stop_first import stop_before
@@ -161,7 +162,8 @@ class Session:
         check_frame(name, df)
         rules = row_rules(name, on_bad_row, max_event_time_ahead)
         columns = stream_columns(name, df.schema)
-        self._engine.streams.create(Stream(name, columns, event_time, lateness_us(name, lateness), rules))
+        stream = Stream(name, columns, event_time, lateness_us(name, lateness), rules)
+        self._engine.streams.create(stream, frame_folders(df))
         self._pipeline.add_stream(name, df)
 
     def declare_stream(self, spec: StreamSpec, *, request: str = "", may_change: bool = False) -> None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from dovetail.core.errors import QueryError, StreamError
-from dovetail.engine.control.check_sink import check_sink_place
+from dovetail.engine.control.check_sink import check_sink_place, folders_of
 from dovetail.engine.control.sink_spec import SinkSpec
 from dovetail.query.stream_spec import StreamSpec
 from dovetail.query.types import BIGINT
@@ -78,15 +78,15 @@ def test_a_sink_with_a_folder_of_its_own_is_taken(tmp_path: Path, path: str) -> 
 def test_what_marks_stand_for_is_no_way_into_the_checkpoint() -> None:
     for path, root in (("/data/{batch}", "/data/5/ck"), ("/data/{query}/x", "/data/q#7")):
         with pytest.raises(QueryError, match="where the checkpoint is"):
-            check_sink_place("q", SinkSpec("json", {"path": path}), Path(root), [])
+            check_sink_place("q", SinkSpec("json", {"path": path}), Path(root), {})
 
 
 @pytest.mark.parametrize("folder", ["in", "in/more", "in/*", "in/day=*/x", "."])
 def test_a_sink_where_a_stream_reads_is_refused(tmp_path: Path, folder: str) -> None:
     spec = StreamSpec("orders", (("k", BIGINT),), "json", {"path": f"file:{tmp_path}/{folder}"})
     with pytest.raises(QueryError, match="where what stream 'orders' reads is"):
-        check_sink_place("q", SinkSpec("json", {"path": str(tmp_path / "in")}), Path("/ck"), [spec])
-    check_sink_place("q", SinkSpec("json", {"path": "/elsewhere"}), Path("/ck"), [spec])
+        check_sink_place("q", SinkSpec("json", {"path": str(tmp_path / "in")}), Path("/ck"), folders_of([spec]))
+    check_sink_place("q", SinkSpec("json", {"path": "/elsewhere"}), Path("/ck"), folders_of([spec]))
 
 
 @pytest.mark.parametrize(

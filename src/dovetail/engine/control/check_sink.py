@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from dovetail.core.errors import QueryError
@@ -38,17 +38,22 @@ def check_sink(name: str, sink: SinkSpec) -> None:
     _check_word(name, sink, "identify", ("true", "false"))
 
 
-def check_sink_place(name: str, sink: SinkSpec, root: Path, streams: Iterable[StreamSpec]) -> None:
-    """Raise if the sink writes where the checkpoint `root`, its service, or the files of a stream are, or above."""
-    path = _local_path(sink.options)
+def folders_of(specs: Iterable[StreamSpec]) -> dict[str, tuple[str, ...]]:
+    """What declared streams read of files, by name."""
+    files = {spec.name: spec.option("path") for spec in specs if spec.kind in FILE_FORMATS}
+    return {name: (path,) for name, path in files.items() if path is not None}
+
+
+def check_sink_place(name: str, sink: SinkSpec, root: Path, read: Mapping[str, Sequence[str]]) -> None:
+    """Raise if the sink writes where the checkpoint `root` or its service is, or what streams `read`, or above."""
+    path = _local_path(next((value for key, value in sink.options.items() if key.lower() == "path"), None))
     if path is None:
         return
-    taken = {"the checkpoint": str(root), "the folder of the service": f"{root}.service"}
-    for spec in streams:
-        folder = _local_path(spec.options) if spec.kind in FILE_FORMATS else None
-        taken |= {} if folder is None else {f"what stream {spec.name!r} reads": folder}
-    for what, folder in taken.items():
-        if _overlap(path, folder):
+    places = [("the checkpoint", str(root)), ("the folder of the service", f"{root}.service")]
+    places += [(f"what stream {stream!r} reads", each) for stream, paths in read.items() for each in paths]
+    for what, each in places:
+        folder = _local_path(each)
+        if folder is not None and _overlap(path, folder):
             raise QueryError(
                 f"sink.path of query {name!r} is {path!r}, where {what} is: {folder!r}",
                 hint="write to a folder of its own: a sink adds files where it writes, and may remove those there",
@@ -61,9 +66,8 @@ def _check_word(name: str, sink: SinkSpec, key: str, words: tuple[str, ...]) -> 
         raise QueryError(f"sink.{key} of query {name!r} is {value!r}", hint=f"use one of {', '.join(words)}")
 
 
-def _local_path(options: Mapping[str, str]) -> str | None:
-    """None if there is none, or if it is on another system; Spark takes keys in any case."""
-    path = next((value for key, value in options.items() if key.lower() == "path"), None)
+def _local_path(path: str | None) -> str | None:
+    """None if there is none, or if it is on another system."""
     if path is None or is_reference(path):
         return None
     path = _FILE_URI.sub("", path, count=1) if _FILE_URI.match(path) else path

@@ -20,7 +20,7 @@ from typing import Any
 from dovetail.core.errors import QueryDropped, QueryError, QueryExists, SqlError, StreamError
 from dovetail.engine.backfill.adoption import Adoption, NoHistory
 from dovetail.engine.control.changelog import Action, Change, Changelog
-from dovetail.engine.control.check_sink import check_sink, check_sink_place
+from dovetail.engine.control.check_sink import check_sink, check_sink_place, folders_of
 from dovetail.engine.control.coverage import complete_from
 from dovetail.engine.control.query_options import QueryOptions, query_options, replacing_options
 from dovetail.engine.control.registry import QueryRecord, QueryState, Registry, check_name, quarantined
@@ -51,7 +51,7 @@ Admit = Callable[[LiveQuery], object]
 class ControlPlane:
     """Not thread-safe: called under the head's lock, always with the head's state.
 
-    `adoption` says which queries can be backfilled.
+    `adoption` says which queries can be backfilled, `frame_folders` what streams that are DataFrames read of files.
     """
 
     def __init__(self, root: Path, options: EngineOptions, compile_text: CompileText | None, applied: int = 0) -> None:
@@ -61,6 +61,7 @@ class ControlPlane:
         self._options = options
         self.adoption: Adoption = NoHistory()
         self.streams: Mapping[str, Stream] = {}
+        self.frame_folders: dict[str, tuple[str, ...]] = {}
         self._compiled: dict[str, JoinQuery] = {}
         self._seen = Registry(), 0, Registry()
         # A text is compiled when it is checked and again when it is accepted.
@@ -232,7 +233,8 @@ class ControlPlane:
         """One of an older checkpoint stays as it is."""
         if options.sink is not None and (before is None or options.sink != before.sink):
             check_sink(name, options.sink)
-            check_sink_place(name, options.sink, self._root, self.declared(state).values())
+            read = {**self.frame_folders, **folders_of(self.declared(state).values())}
+            check_sink_place(name, options.sink, self._root, read)
 
     def _check_backfill(self, state: EngineState, name: str, query: JoinQuery) -> None:
         if query.aggregation is not None:

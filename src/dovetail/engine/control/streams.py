@@ -35,8 +35,8 @@ class Streams:
         """All that are registered or declared; a new one gives a new value, so a batch keeps the one it began with."""
         return self._plane.streams
 
-    def create(self, stream: Stream) -> None:
-        """Register a stream that this process opens."""
+    def create(self, stream: Stream, folders: tuple[str, ...] = ()) -> None:
+        """Register a stream that this process opens; `folders` are those that it reads."""
         with self._head.lock:
             if stream.name in self.by_name:
                 raise StreamError(f"stream {stream.name!r} exists already", hint="give the second one another name")
@@ -49,6 +49,7 @@ class Streams:
                     hint="register the same columns and event time, or start with an empty checkpoint folder",
                 )
             self._add(stream)
+            self._plane.frame_folders[stream.name] = folders
 
     def _check_case(self, name: str) -> None:
         if any(known.lower() == name.lower() and known != name for known in self.by_name):

@@ -6,20 +6,19 @@ text that compiles to the same query is the same. What the file does not name st
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import Any
 
 from dovetail.core.errors import DovetailError
-from dovetail.engine.control.check_sink import check_sink_place
+from dovetail.engine.control.check_sink import check_sink_place, folders_of
 from dovetail.engine.control.look import Known
 from dovetail.engine.control.query_options import QueryOptions, query_options
 from dovetail.engine.control.registry import QueryRecord
 from dovetail.engine.control.stream_change import stream_change
 from dovetail.frontend.compile_sql import compile_sql
 from dovetail.query.stream import Stream
-from dovetail.query.stream_spec import StreamSpec
 from dovetail.service.config.config import QueryConfig, ServiceConfig
 
 
@@ -63,7 +62,7 @@ def plan_changes(config: ServiceConfig, known: Known, timezone: str) -> tuple[Fi
     streams = {**known.registered, **{name: spec.stream for name, spec in specs.items()}}
     for query in config.queries:
         before = known.registry.named(query.name)
-        refused = _refused_sink(config, query, before, specs.values())
+        refused = _refused_sink(config, query, before, folders_of(specs.values()))
         found.append(refused or _of_query(query, before, streams, timezone))
     return tuple(change for change in found if change is not None)
 
@@ -88,14 +87,14 @@ def _of_stream(config: ServiceConfig, known: Known, name: str) -> FileChange | N
 
 
 def _refused_sink(
-    config: ServiceConfig, query: QueryConfig, known: QueryRecord | None, specs: Iterable[StreamSpec]
+    config: ServiceConfig, query: QueryConfig, known: QueryRecord | None, read: Mapping[str, Sequence[str]]
 ) -> FileChange | None:
     """A sink that writes where it must not; one that the query has already stays."""
     sink = desired_options(query).sink
     if sink is None or (known is not None and known.options.sink == sink):
         return None
     try:
-        check_sink_place(query.name, sink, config.checkpoint_dir, specs)
+        check_sink_place(query.name, sink, config.checkpoint_dir, read)
     except DovetailError as error:
         return FileChange("query", query.name, query.line, Step.FAIL, error_text(error), query.sql)
     return None
