@@ -271,10 +271,13 @@ def test_all_readers_of_a_stream_are_put_aside_together_and_nobody_else() -> Non
     assert sum("queries, this one among them, and not without: fails" in reason for reason in found.values()) >= 110
 
 
-def test_of_a_stream_only_those_are_put_aside_with_whom_the_batch_fails() -> None:
-    streams = {f"q{i}": "ab" if i % 2 else "ac" for i in range(200)}
+def test_of_a_stream_few_are_put_aside_but_those_with_whom_the_batch_fails() -> None:
+    streams = {f"q{i}": ("ab", "ac", "bc")[i % 3] for i in range(200)}
     guilty = {query for query, read in streams.items() if read == "ab"}
-    assert _put_aside(streams, guilty)[0].keys() == guilty
+    found, tries = _put_aside(streams, guilty)
+    assert guilty <= found.keys()
+    assert len(found.keys() - guilty) <= 2
+    assert tries <= 61
 
 
 @pytest.mark.parametrize("guilty_from", [0, 100, 180])

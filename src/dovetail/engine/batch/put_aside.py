@@ -11,7 +11,7 @@ stream, the least read first. Of those put aside, halves come back with which th
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Sequence, Set
 
 StreamsOf = Callable[[str], Set[str]]
 """The streams that a query reads."""
@@ -27,25 +27,52 @@ def least_to_put_aside(
     suspects: Sequence[str], aside: Sequence[str], streams_of: StreamsOf, runs_without: RunsWithout
 ) -> list[str]:
     """Without `aside` the batch runs; returns fewer of the suspects, if tries suffice to find out."""
-    least = sorted(aside, key=lambda query: sorted(streams_of(query)))
+    group = _Aside(aside, runs_without)
     try:
-        for readers in _readers(suspects, streams_of):
-            if len(readers) >= len(least):
-                break
-            if runs_without(readers):
-                least = readers
-                break
-        halves = deque(_halves(least))
-        while halves:
-            half = halves.popleft()
-            others = [query for query in least if query not in half]
-            if runs_without(others):
-                least = others
-            else:
-                halves.extend(_halves(half))
+        group.only_readers(_readers(suspects, streams_of))
+        group.least.sort(key=lambda query: sorted(streams_of(query)))
+        group.bring_back()
     except OutOfTries:
         pass
-    return least
+    return group.least
+
+
+class _Aside:
+    """`least` are the fewest so far without whom the batch is known to run."""
+
+    def __init__(self, aside: Sequence[str], runs_without: RunsWithout) -> None:
+        self.least = list(aside)
+        self._runs_without = runs_without
+
+    def only_readers(self, by_stream: list[list[str]]) -> None:
+        for readers in by_stream:
+            if len(readers) >= len(self.least):
+                return
+            if self._runs_without(readers):
+                self.least = readers
+                return
+
+    def bring_back(self) -> None:
+        """The batch fails with each of the blocks. One that has both kinds of queries in it is worth more tries."""
+        blocks = deque([list(self.least)])
+        while blocks:
+            block = blocks.popleft()
+            if len(block) < 2:
+                continue
+            first, second = block[: len(block) // 2], block[len(block) // 2 :]
+            if self._is_back(first):
+                blocks.appendleft(second)
+            elif self._is_back(second):
+                blocks.appendleft(first)
+            else:
+                blocks.extend((first, second))
+
+    def _is_back(self, queries: list[str]) -> bool:
+        others = [query for query in self.least if query not in queries]
+        if self._runs_without(others):
+            self.least = others
+            return True
+        return False
 
 
 def _readers(suspects: Sequence[str], streams_of: StreamsOf) -> list[list[str]]:
@@ -55,8 +82,3 @@ def _readers(suspects: Sequence[str], streams_of: StreamsOf) -> list[list[str]]:
         for stream in sorted(streams_of(query)):
             by_stream.setdefault(stream, []).append(query)
     return sorted(by_stream.values(), key=len)
-
-
-def _halves(queries: Sequence[str]) -> Iterator[Sequence[str]]:
-    middle = len(queries) // 2
-    return (half for half in (queries[:middle], queries[middle:]) if half and middle)
