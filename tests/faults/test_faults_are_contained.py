@@ -216,6 +216,10 @@ def test_a_batch_that_fails_without_any_query_ends_the_session_with_what_is_know
         run(tmp_path, CULPRIT)
 
 
+def _nothing_of(_query: str) -> frozenset[str]:
+    return frozenset()
+
+
 @pytest.mark.parametrize("guilty", [{"q0"}, {"q7"}, {"q3", "q4"}, {"q0", "q5", "q7"}, {"n0"}, {"n1", "q2"}])
 def test_every_culprit_is_found_and_nobody_else(guilty: set[str]) -> None:
     old, new = [f"q{i}" for i in range(8)], ["n0", "n1"]
@@ -227,7 +231,7 @@ def test_every_culprit_is_found_and_nobody_else(guilty: set[str]) -> None:
             raise TaskFailed("fails")
         return set(stopped)
 
-    assert find_culprits.run_without_culprits(attempt, old, new, TaskFailed("fails")) == guilty
+    assert find_culprits.run_without_culprits(attempt, old, new, TaskFailed("fails"), _nothing_of) == guilty
     assert len(tries) <= 6 * len(guilty)
 
 
@@ -241,5 +245,91 @@ def test_a_new_query_is_found_in_one_try() -> None:
         return set(stopped)
 
     old = [f"q{i}" for i in range(100)]
-    assert find_culprits.run_without_culprits(attempt, old, ["n"], TaskFailed("fails")) == {"n"}
+    assert find_culprits.run_without_culprits(attempt, old, ["n"], TaskFailed("fails"), _nothing_of) == {"n"}
     assert tries == [{"n"}]
+
+
+def _put_aside(streams_by_query: dict[str, str], guilty: set[str]) -> tuple[dict[str, str], int]:
+    """Who is stopped why, and after how many tries."""
+    tries: list[set[str]] = []
+
+    def attempt(stopped: Any) -> Any:
+        tries.append(set(stopped))
+        if guilty - set(stopped):
+            raise TaskFailed("fails")
+        return stopped
+
+    def streams_of(query: str) -> frozenset[str]:
+        return frozenset(streams_by_query[query])
+
+    found = find_culprits.run_without_culprits(attempt, [*streams_by_query], [], TaskFailed("fails"), streams_of)
+    assert tries[-1] == set(found), "what planning remembers is not of the batch that is committed"
+    return dict(found), len(tries)
+
+
+def test_all_readers_of_a_stream_are_put_aside_together_and_nobody_else() -> None:
+    joins = ("ab", "bc", "ac", "cd", "bd")
+    streams = {f"q{i}": joins[i % 5] for i in range(300)}
+    guilty = {query for query, read in streams.items() if "a" in read}
+    found, tries = _put_aside(streams, guilty)
+    assert found.keys() == guilty
+    assert tries <= 61
+    assert sum("failed with this query and not" in reason for reason in found.values()) >= 3
+    assert sum("queries, this one among them, and not without: fails" in reason for reason in found.values()) >= 110
+
+
+def test_of_a_stream_few_are_put_aside_but_those_with_whom_the_batch_fails() -> None:
+    streams = {f"q{i}": ("ab", "ac", "bc")[i % 3] for i in range(200)}
+    guilty = {query for query, read in streams.items() if read == "ab"}
+    found, tries = _put_aside(streams, guilty)
+    assert guilty <= found.keys()
+    assert len(found.keys() - guilty) <= 2
+    assert tries <= 61
+
+
+@pytest.mark.parametrize("guilty_from", [0, 100, 180])
+def test_culprits_that_share_nothing_cost_as_few_others_as_tries_allow(guilty_from: int) -> None:
+    streams = {f"q{i}": "ab" for i in range(200)}
+    guilty = {query for i, query in enumerate(streams) if i >= guilty_from}
+    found, tries = _put_aside(streams, guilty)
+    assert found.keys() == guilty
+    assert tries <= 61
+
+
+def test_scattered_culprits_leave_somebody_running() -> None:
+    streams = {f"q{i}": "ab" for i in range(200)}
+    guilty = {query for i, query in enumerate(streams) if i % 20 == 19}
+    found, tries = _put_aside(streams, guilty)
+    assert guilty <= found.keys()
+    assert len(found) < 150
+    assert tries <= 61
+
+
+def test_a_failure_without_any_query_is_no_groups_fault() -> None:
+    def attempt(_stopped: Any) -> Any:
+        raise TaskFailed("whatever runs")
+
+    queries = [f"q{i}" for i in range(100)]
+    with pytest.raises(TaskFailed, match="whatever runs"):
+        find_culprits.run_without_culprits(attempt, queries, [], TaskFailed("fails"), _nothing_of)
+
+
+def test_a_batch_that_fails_with_all_readers_of_a_stream_goes_on_without_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = _breaking(
+        run_local.run_source, KeyError("row"), lambda task, *_: any(store.stream == "c" for store in task.plan.stores)
+    )
+    monkeypatch.setattr(run_local, "run_source", broken)
+    monkeypatch.setattr(find_culprits, "TRIES_FOR_SINGLE_ONES", 6)
+    with LocalSession(tmp_path) as session:
+        for name in ("a", "b", "c"):
+            session.create_stream(name, SCHEMA, "ts")
+        sql = "SELECT x.v FROM {} x JOIN {} y ON x.v = y.v WITHIN {} SECONDS"
+        for place in range(1, 9):
+            session.create_query(sql.format("a", "b", place), f"ab{place}")
+            session.create_query(sql.format("b", "c", place), f"bc{place}")
+        session.push(BATCHES[0])
+        stopped = {record.name for record in session.engine.queries.records() if is_stopped(record)}
+        assert stopped == {f"bc{place}" for place in range(1, 9)}
+        assert session.results("ab1").num_rows

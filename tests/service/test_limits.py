@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 from dovetail.core.errors import ServiceError
@@ -42,7 +44,22 @@ def test_owners_outlive_the_service_and_a_line_cut_off_by_a_crash(tmp_path):
     path.write_text(path.read_text() + '{"query": "ha')
     again = Owners(path)
     again.forget_others(["q"])
-    assert (again.of("q"), again.of("gone"), path.read_text().count("\n")) == ("alice", None, 1)
+    assert (again.of("q"), again.of("gone"), path.read_text().count("\n")) == ("alice", None, 2)
+
+
+def test_a_checkpoint_that_somebody_emptied_is_told(world, join, caplog):
+    world.client(Role.WRITE).post("/v1/queries", json={"sql": join, "name": "q"})
+    world.stop_servers()
+    world.session.stop()
+    world.open_session()
+    world.client(Role.WRITE)
+    assert "if it was not emptied on purpose" not in caplog.text
+    world.stop_servers()
+    world.session.stop()
+    shutil.rmtree(world.folder / "checkpoint")
+    world.open_session()
+    world.client(Role.WRITE)
+    assert "names the owners of 1 queries: if it was not emptied on purpose, stop and restore it" in caplog.text
 
 
 def test_of_two_claims_the_one_that_makes_the_query_counts(tmp_path):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from dovetail.core.errors import SessionError
 from dovetail.engine.delivery.delivery import Backoff
+from dovetail.service import supervise
 from dovetail.service.app import make_app
 from dovetail.service.config.options import ServiceOptions
 from dovetail.service.supervise import Supervisor
@@ -104,6 +107,36 @@ def test_a_query_that_is_dropped_while_the_session_is_down_is_gone_when_it_is_up
     world.session.push({"a": table_of([(2, 1, 0)]), "b": table_of([(2, 1, 0)])})
     assert world.session.engine.queries.record(bad.id).total_rows == 1
     world.end(thread)
+
+
+def _health_after_a_failure(world: World, mend: Callable[[], None]) -> list[str]:
+    """Of a session that ran, failed and started again: before and after it was mended."""
+    thread = world.running()
+    world.session.runs.clear()
+    world.session.fail(SessionError("a row that nobody can read"))
+    assert world.session.runs.wait(PATIENCE_S)
+    time.sleep(3 * supervise._LOOK_EVERY_S)
+    before = world.service.health
+    assert (before.error, before.retry_in_s) == ("a row that nobody can read", None)
+    mend()
+    deadline = time.monotonic() + PATIENCE_S
+    while world.service.health == before and time.monotonic() < deadline:
+        time.sleep(0.05)
+    after = world.service.health.state
+    world.end(thread)
+    return [before.state, after]
+
+
+def test_a_session_that_failed_is_well_once_a_batch_is_committed(tmp_path):
+    world = World(tmp_path)
+    rows = {"a": table_of([(1, 1, 0)]), "b": table_of([(1, 1, 0)])}
+    assert _health_after_a_failure(world, lambda: world.session.push(rows)) == ["failed", "running"]
+
+
+def test_a_session_that_failed_is_well_if_it_has_nothing_to_do(tmp_path, monkeypatch):
+    world = World(tmp_path)
+    health = _health_after_a_failure(world, lambda: monkeypatch.setattr(supervise, "QUIET_S", 0.0))
+    assert health == ["failed", "running"]
 
 
 def test_what_a_worker_raised_is_the_cause_and_not_what_spark_wraps_around_it(tmp_path):

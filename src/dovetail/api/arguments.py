@@ -4,9 +4,40 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dovetail.core.errors import SessionError
+from pyspark.sql import DataFrame, SparkSession
+
+from dovetail.core.errors import QueryError, SessionError, StreamError
+from dovetail.core.plain_text import is_text
 from dovetail.query.durations import DurationError, parse_duration
 from dovetail.runtime.spark.pipeline import AVAILABLE_NOW
+
+
+def check_spark(spark: SparkSession) -> None:
+    if not isinstance(spark, SparkSession):
+        raise SessionError(
+            f"spark is {_shown(spark)}, and no SparkSession", hint="give one; dovetail.local_spark('app') makes one"
+        )
+
+
+def check_frame(stream: str, df: DataFrame) -> None:
+    if not isinstance(df, DataFrame):
+        raise StreamError(
+            f"stream {stream!r} is {_shown(df)}, and no DataFrame",
+            hint="give a streaming one, from spark.readStream; a folder or topic is declared: CREATE STREAM",
+        )
+    if not df.isStreaming:
+        raise StreamError(
+            f"stream {stream!r} is a batch DataFrame", hint="read it with spark.readStream instead of spark.read"
+        )
+
+
+def check_function(function: object, after: object) -> None:
+    if not callable(function):
+        raise QueryError(
+            f"what to call for each batch is {_shown(function)}", hint="give a function of an Arrow table and a number"
+        )
+    if after is not None and type(after) is not int:
+        raise QueryError(f"after is {_shown(after)}", hint="give the number of the last batch that you have")
 
 
 def check_trigger(trigger: str | None) -> str | None:
@@ -34,6 +65,11 @@ def interval_s(trigger: str | None) -> float | None:
 
 
 def local_path(checkpoint_dir: str | Path) -> Path:
+    is_path = is_text(checkpoint_dir) or isinstance(checkpoint_dir, Path)
+    if not is_path or not str(checkpoint_dir).strip():
+        raise SessionError(
+            f"checkpoint_dir is {_shown(checkpoint_dir)}", hint="give the path of a folder, which may be a new one"
+        )
     text = str(checkpoint_dir)
     if text.startswith("file:"):
         text = text.removeprefix("file://").removeprefix("file:")
@@ -43,3 +79,7 @@ def local_path(checkpoint_dir: str | Path) -> Path:
             hint="give a local folder, or one of a filesystem that all executors mount (NFS, Lustre, EFS)",
         )
     return Path(text).absolute()
+
+
+def _shown(value: object) -> str:
+    return repr(value) if isinstance(value, str | int | float | None) else f"a {type(value).__name__}"

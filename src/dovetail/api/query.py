@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from pyspark.sql import DataFrame, SparkSession
 
+from dovetail.api.arguments import check_function
 from dovetail.core.errors import QueryError
 from dovetail.core.html_table import html_table
 from dovetail.core.shown_text import ShownText
@@ -149,6 +150,7 @@ class Query:
         is given to it again. This lasts as long as the session: attach it again after a restart, with `after` the
         last batch that you have.
         """
+        check_function(function, after)
         return self._deliveries.attach(self.id, function, after)
 
     def await_delivered(self, timeout: float | None = None) -> bool:

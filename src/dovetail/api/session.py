@@ -13,9 +13,9 @@ from typing import Any, Literal, Unpack, overload
 
 from pyspark.sql import DataFrame, SparkSession
 
-from dovetail.api.arguments import check_trigger, duration_s, interval_s, local_path
+from dovetail.api.arguments import check_frame, check_spark, check_trigger, duration_s, interval_s, local_path
 from dovetail.api.query import Query
-from dovetail.core.errors import SessionError, StreamError, UnknownQuery
+from dovetail.core.errors import SessionError, UnknownQuery
 from dovetail.core.html_table import html_table
 from dovetail.core.shown_text import ShownText
 from dovetail.core.stream_description import StreamDescription
@@ -37,15 +37,15 @@ from dovetail.engine.options.session_options import SessionOptions
 from dovetail.engine.planning.elastic_units import ElasticUnits
 from dovetail.engine.progress.print_progress import print_progress
 from dovetail.frontend.parse.statement import CreateStream
-from dovetail.query.durations import DurationError, parse_duration
 from dovetail.query.hide_secrets import check_no_secrets
-from dovetail.query.row_rules import ONE_DAY, QUARANTINE, row_rules
+from dovetail.query.row_rules import ONE_DAY, QUARANTINE, lateness_us, row_rules
 from dovetail.query.stream import Stream
 from dovetail.query.stream_spec import StreamSpec, stream_spec
 from dovetail.runtime.result_batch import ResultBatch
 from dovetail.runtime.spark.executors import Executors
 from dovetail.runtime.spark.interrupts import keep_interrupts_from_batches
 from dovetail.runtime.spark.pipeline import SparkPipeline
+from dovetail.runtime.spark.sources.frame_folders import frame_folders
 from dovetail.runtime.spark.sources.open_stream import check_source
 from dovetail.runtime.spark.sources.source_history import SourceHistory
 from dovetail.runtime.spark.stop_first import stop_before
@@ -90,6 +90,8 @@ class Session:
         **options: Unpack[SessionOptions],
     ) -> None:
         """`tuning` is for tests and benchmarks."""
+        check_spark(spark)
+        root = local_path(checkpoint_dir)
         use_own_interpreter(spark)
         self._warming = warm_workers(spark)
         self._spark = spark
@@ -102,7 +104,7 @@ class Session:
         if options.get("partitions") is None:
             options["partitions"] = spark.sparkContext.defaultParallelism
         timezone = str(spark.conf.get("spark.sql.session.timeZone"))
-        self._engine = Engine(local_path(checkpoint_dir), user_options(options, timezone, tuning))
+        self._engine = Engine(root, user_options(options, timezone, tuning))
         self._deliveries = Deliveries(self._engine, partial(_write_sink, spark))
         self._pipeline = SparkPipeline(
             spark, self._engine.chain, self._engine.batches.run, self._engine.queries.read_columns
@@ -157,16 +159,11 @@ class Session:
                 f"stream {name!r} comes too late: the session is running",
                 hint="register all streams before start(); stop and start again to add one",
             )
-        if not df.isStreaming:
-            raise StreamError(
-                f"stream {name!r} is a batch DataFrame", hint="read it with spark.readStream instead of spark.read"
-            )
-        try:
-            lateness_us = parse_duration(lateness)
-        except DurationError as error:
-            raise StreamError(f"stream {name!r}: lateness: {error}", hint=error.hint) from None
+        check_frame(name, df)
         rules = row_rules(name, on_bad_row, max_event_time_ahead)
-        self._engine.streams.create(Stream(name, stream_columns(name, df.schema), event_time, lateness_us, rules))
+        columns = stream_columns(name, df.schema)
+        stream = Stream(name, columns, event_time, lateness_us(name, lateness), rules)
+        self._engine.streams.create(stream, frame_folders(df))
         self._pipeline.add_stream(name, df)
 
     def declare_stream(self, spec: StreamSpec, *, request: str = "", may_change: bool = False) -> None:

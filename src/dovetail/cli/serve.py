@@ -39,7 +39,7 @@ def serve(
         from dovetail.service.config.config import load_config  # noqa: PLC0415
 
     console = Console(soft_wrap=True, highlight=False, markup=False)
-    loaded = load_config(config)
+    loaded = load_config(config, tries_places=not apply)
     if check:
         _check(config, loaded, console)
     elif apply:

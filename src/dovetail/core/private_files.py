@@ -10,6 +10,8 @@ import os
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
 
+from dovetail.core.sync import sync
+
 _OWNER_ONLY = 0o600
 _FOLDER_OF_OWNER = 0o700
 _FOR_OTHERS = 0o077
@@ -59,9 +61,10 @@ def write_private(path: Path, text: str) -> None:
 
 
 def replace_private(path: Path, text: str) -> None:
-    """The whole new text or the whole old one, whatever happens in between."""
+    """The whole new text or the whole old one, whatever happens in between, a power loss included."""
     draft = path.with_name(f"{path.name}.{os.getpid()}.draft")
     write_private(draft, text)
+    sync(draft)
     draft.replace(path)
 
 

@@ -40,6 +40,8 @@ def parse_duration(text: str) -> int:
     >>> parse_duration("2 seconds"), parse_duration("interval 1 minute 1.5 seconds")
     (2000000, 61500000)
     """
+    if not isinstance(text, str):
+        raise DurationError(f"{text!r} is no text")
     words = re.sub(r"^\s*interval\s+", "", text.strip(), flags=re.IGNORECASE).split()
     if not words or len(words) % 2:
         raise DurationError(f"{text!r} is no duration")

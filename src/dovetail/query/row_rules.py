@@ -52,6 +52,18 @@ class RowRules:
         return min(batch_time_us + self.max_ahead_us, LAST_TIME_US)
 
 
+def lateness_us(stream: str, lateness: str) -> int:
+    """How late rows may be, as users write it.
+
+    >>> lateness_us("s", "2 seconds")
+    2000000
+    """
+    try:
+        return parse_duration(lateness)
+    except DurationError as error:
+        raise StreamError(f"stream {stream!r}: lateness: {error}", hint=error.hint) from None
+
+
 def row_rules(stream: str, on_bad_row: str = QUARANTINE, max_event_time_ahead: str = ONE_DAY) -> RowRules:
     """The rules as users write them.
 

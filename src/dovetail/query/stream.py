@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from dovetail.core.errors import StreamError
+from dovetail.core.plain_text import is_text
 from dovetail.core.stream_description import Column, StreamDescription
 from dovetail.query.row_rules import RowRules
 from dovetail.query.types import TIMESTAMP_NTZ, SqlType
@@ -27,7 +28,7 @@ class Stream:
 
     def __post_init__(self) -> None:
         names = [name for name, _ in self.columns]
-        if not self.name.isidentifier():
+        if not is_text(self.name) or not self.name.isidentifier():
             raise StreamError(f"{self.name!r} cannot name a stream", hint="use letters, digits and underscores")
         duplicates = {name for name in names if [n.lower() for n in names].count(name.lower()) > 1}
         if duplicates:
@@ -37,6 +38,10 @@ class Stream:
             )
         if self.lateness_us < 0:
             raise StreamError(f"stream {self.name!r}: lateness is negative", hint="use e.g. lateness='2 seconds'")
+        if not isinstance(self.event_time, str | None):
+            raise StreamError(
+                f"stream {self.name!r}: event_time is {self.event_time!r}", hint="give the name of a timestamp column"
+            )
         if self.event_time is not None:
             event_type = dict(self.columns).get(self.event_time)
             if event_type is None:

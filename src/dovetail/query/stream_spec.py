@@ -9,10 +9,10 @@ from functools import cached_property
 from typing import Any
 
 from dovetail.core.errors import StreamError
-from dovetail.query.durations import DurationError, parse_duration
+from dovetail.core.plain_text import is_whole_text
 from dovetail.query.formats import FILE_FORMATS, KAFKA, RATE
 from dovetail.query.hide_secrets import hide_secrets
-from dovetail.query.row_rules import OFF, ONE_DAY, QUARANTINE, row_rules
+from dovetail.query.row_rules import OFF, ONE_DAY, QUARANTINE, lateness_us, row_rules
 from dovetail.query.stream import Stream
 from dovetail.query.types import BIGINT, COLUMN_TYPES, INT, STRING, TIMESTAMP, SqlType, parse_column_type
 
@@ -84,12 +84,8 @@ class StreamSpec:
     @cached_property
     def stream(self) -> Stream:
         """As queries see it."""
-        try:
-            lateness_us = parse_duration(self.lateness)
-        except DurationError as error:
-            raise self._error(f"lateness: {error}", error.hint) from None
         rules = row_rules(self.name, self.on_bad_row, self.max_event_time_ahead)
-        return Stream(self.name, self.columns, self.event_time, lateness_us, rules)
+        return Stream(self.name, self.columns, self.event_time, lateness_us(self.name, self.lateness), rules)
 
     def with_rules_of(self, other: StreamSpec) -> StreamSpec:
         """The same stream with the other's rules for bad rows: these may change at any time."""
@@ -119,6 +115,10 @@ class StreamSpec:
     def _check_options(self) -> None:
         if not all(isinstance(part, str) for item in self.options.items() for part in item):
             raise self._error("the options are not all texts", "write values as texts: 'maxFilesPerTrigger' = '1'")
+        for key, value in self.options.items():
+            if not is_whole_text(key) or not is_whole_text(value):
+                hint = "write whole characters, without half ones (\\ud800) and \\0"
+                raise self._error(f"option {key!a} is {value!a}, which no file or system can take", hint)
         keys = [key.lower() for key in self.options]
         twice = sorted({key for key in keys if keys.count(key) > 1})
         if twice:

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, TypeVar
@@ -72,7 +72,7 @@ class Service:
         self.options = options
         self.tokens = TokenFile(options.tokens_file)
         self.owners = Owners(options.owners_file)
-        self.owners.forget_others({record.name for record in self.engine.queries.records()})
+        self._forget_owners()
         self.audit = AuditLog(options.audit_file)
         self.metrics = Metrics(self.engine)
         self.feed = CommitFeed(self.engine)
@@ -83,6 +83,20 @@ class Service:
         self.is_supervised = is_supervised
         self.health = Health(STARTING) if is_supervised else Health()
         self._lock = threading.Lock()
+
+    def _forget_owners(self) -> None:
+        """Of queries that are no more. If all are gone and nothing ever ran here, somebody emptied the checkpoint."""
+        names = {record.name for record in self.engine.queries.records()}
+        known = self.owners.names
+        if known and not names and self.engine.head.batch < 0:
+            _log.warning(
+                "the checkpoint %s is new, and yet %s names the owners of %d queries: if it was not emptied on purpose,"
+                " stop and restore it",
+                self.engine.root,
+                self.options.owners_file,
+                len(known),
+            )
+        self.owners.forget_others(names)
 
     @property
     def engine(self) -> Engine:
@@ -117,6 +131,10 @@ class Service:
 
     def note_running(self) -> None:
         self._change_health(Health(RUNNING))
+
+    def note_tried_again(self) -> None:
+        """A session that failed has started, and has yet to show that it runs."""
+        self._change_health(replace(self.health, retry_in_s=None))
 
     def note_failed(self, error: Exception, failures: int = 1, retry_in_s: float | None = None) -> None:
         """Where people look: health, status, log. What Spark wraps around an error says nothing to them."""

@@ -2,12 +2,16 @@
 
     prepare -> start -> run ... fails: the cause is said -> pause -> start -> run ...
 
+A session that failed while it ran is well again only once a batch is committed, or if none comes for a while: a start
+alone mends nothing that some row or query breaks.
+
 Changes are taken all the while: they are durable without a batch, and the one that follows has them. So a query that
 ends the session can be dropped while it is down.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Protocol
 
@@ -16,6 +20,8 @@ from dovetail.service.served_session import ServedSession
 from dovetail.service.service import Service
 
 _LOOK_EVERY_S = 0.5
+QUIET_S = 10.0
+"""A session that failed is well if it has no batch to run for so long after its start."""
 
 
 class StartedSession(ServedSession, Protocol):
@@ -47,6 +53,7 @@ class Supervisor:
         self._prepare: Callable[[], None] | None = prepare
         self._is_lost = is_lost
         self._backoff = backoff or Backoff(first_s=1.0, longest_s=60.0)
+        self._failed_running = False
 
     def run(self) -> None:
         """Until a stop, or until a session that drains its sources has done so. Raises what nobody here can mend."""
@@ -72,7 +79,22 @@ class Supervisor:
             self._prepare()
             self._prepare = None
         self._session.start()
-        self._service.note_running()
+        since = self._session.engine.head.batch, time.monotonic()
+        is_told = not self._failed_running
+        if is_told:
+            self._service.note_running()
+        else:
+            self._service.note_tried_again()
+        # If it fails from here on, that the next start succeeds says nothing.
+        self._failed_running = True
         while not self._session.await_termination(_LOOK_EVERY_S):
+            if not is_told and self._is_well(*since):
+                self._service.note_running()
+                is_told = True
             if self._stop.wait(0):
                 return
+
+    def _is_well(self, since_batch: int, since_s: float) -> bool:
+        engine = self._session.engine
+        is_quiet = engine.batches.under_way is None and time.monotonic() - since_s >= QUIET_S
+        return is_quiet or engine.head.batch > since_batch

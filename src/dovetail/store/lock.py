@@ -8,7 +8,7 @@ import socket
 from pathlib import Path
 from typing import IO
 
-from dovetail.core.errors import CheckpointLocked
+from dovetail.core.errors import CheckpointLocked, SessionError
 from dovetail.core.private_files import close_folder, open_private
 
 
@@ -16,8 +16,17 @@ class CheckpointLock:
     """Held from construction until `release`."""
 
     def __init__(self, root: Path) -> None:
-        close_folder(root)
-        self._file: IO[str] = open_private(root / ".lock", "a+")
+        try:
+            close_folder(root)
+            self._file: IO[str] = open_private(root / ".lock", "a+")
+        except (OSError, ValueError) as error:
+            # ValueError: a path that no filesystem can have, with a NUL or half a character in it.
+            is_file = isinstance(error, FileExistsError | NotADirectoryError)
+            why = "a file is there" if is_file else getattr(error, "strerror", None) or str(error)
+            raise SessionError(
+                f"checkpoint_dir {str(root)!a} cannot be used: {why}",
+                hint="give a folder that this user can make or write to",
+            ) from None
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

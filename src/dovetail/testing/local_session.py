@@ -22,8 +22,7 @@ from dovetail.engine.planning.fill_intermediates import FillPolicy
 from dovetail.frontend.parse.statement import CreateStream
 from dovetail.kernels.arrow_types import sql_type_of
 from dovetail.optimizer.decisions import Decide
-from dovetail.query.durations import parse_duration
-from dovetail.query.row_rules import ONE_DAY, QUARANTINE, row_rules
+from dovetail.query.row_rules import ONE_DAY, QUARANTINE, lateness_us, row_rules
 from dovetail.query.stream import Stream
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.local.run_local import run_local
@@ -114,7 +113,7 @@ class LocalSession:
         """Add a stream by its Arrow schema; as `Session.create_stream`."""
         columns = tuple((field.name, sql_type_of(field.type)) for field in schema)
         rules = row_rules(name, on_bad_row, max_event_time_ahead)
-        self.engine.streams.create(Stream(name, columns, event_time, parse_duration(lateness), rules))
+        self.engine.streams.create(Stream(name, columns, event_time, lateness_us(name, lateness), rules))
 
     def bad_rows(self, stream: str) -> list[BadRow]:
         """As `Session.bad_rows`."""

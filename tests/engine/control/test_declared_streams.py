@@ -86,6 +86,16 @@ def test_a_name_that_differs_only_in_case_is_refused(root: Path) -> None:
     session.engine.streams.declare(files("views"))
     with pytest.raises(StreamError, match="only in case"):
         session.engine.streams.declare(files("Views"))
+    with pytest.raises(StreamError, match="only in case"):
+        session.create_stream("VIEWS", pa.schema([("k", pa.int64())]))
+    session.close()
+
+
+def test_frames_whose_names_differ_only_in_case_are_refused(root: Path) -> None:
+    session = LocalSession(root)
+    session.create_stream("abc", pa.schema([("k", pa.int64())]))
+    with pytest.raises(StreamError, match="only in case"):
+        session.create_stream("ABC", pa.schema([("k", pa.int64())]))
     session.close()
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dovetail.engine.observe import attempted, observe_batch
 from dovetail.engine.observe.time_spread import EVEN_TIMES_ERROR, TimeSpread, visible_rows
 from dovetail.kernels.match.hash_keys import group_of_codes, hash_keys
 from dovetail.plan.store_plan import ROW
@@ -182,6 +184,45 @@ def test_new_rows_count_by_how_many_they_are() -> None:
     stored = TimeSpread.of([META])
     inside, outside = replace(META, rows=3, max_time_us=0), replace(META, rows=1, min_time_us=500, max_time_us=500)
     assert visible_rows(TimeSpread.of([inside, outside]), stored, 0, 9) == pytest.approx(10 * 3 / 4)
+
+
+@pytest.mark.parametrize("year", [-140_000, 1, 1600, 1970, 2300, 9999, 140_000])
+def test_rows_are_counted_alike_whenever_they_happened(year: int) -> None:
+    since_us = (year - 1970) * 31_556_952_000_000
+    moment = replace(META, rows=1, min_time_us=since_us + 50, max_time_us=since_us + 50)
+    stored = replace(META, min_time_us=since_us, max_time_us=since_us + 99)
+    assert visible_rows(TimeSpread.of([moment]), TimeSpread.of([stored]), -5, 5) == pytest.approx(11)
+    assert visible_rows(TimeSpread.of([moment]), TimeSpread.of([moment]), -5, 5) == pytest.approx(1)
+
+
+def test_the_earliest_and_the_latest_moment_see_nothing_of_each_other() -> None:
+    first = replace(META, rows=1, min_time_us=-(1 << 63) + 1, max_time_us=-(1 << 63) + 1)
+    last = replace(META, rows=1, min_time_us=(1 << 63) - 1, max_time_us=(1 << 63) - 1)
+    assert visible_rows(TimeSpread.of([first]), TimeSpread.of([last]), -5, 5) == 0.0
+    assert visible_rows(TimeSpread.of([last]), TimeSpread.of([first, last]), -5, 5) == 1.0
+
+
+@pytest.mark.parametrize("kind", [*observe_batch.TALLIES, "keys_seen", "rows_sampled", "key_groups_seen", "by_store"])
+def test_statistics_that_cannot_be_had_stop_nobody(
+    bench: Bench, kind: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: object) -> Iterator[Any]:
+        raise ZeroDivisionError("nobody foresaw this")
+
+    monkeypatch.setattr(attempted, "_said", set())
+    if kind in observe_batch.TALLIES:
+        monkeypatch.setattr(observe_batch, "TALLIES", {**observe_batch.TALLIES, kind: broken})
+    else:
+        monkeypatch.setattr(observe_batch, kind, broken)
+    session = bench.open()
+    session.create_query(JOIN, "q")
+    for _ in range(2):
+        bench.push(session, a=[(1, 1, 0)], b=[(1, 1, 0)])
+    assert session.results("q").num_rows == 4
+    assert session.engine.queries.named("q").error is None
+    assert caplog.text.count("are left out; said once: ZeroDivisionError") == 1
+    if kind == "steps":
+        assert statistics(session).batch_rows("a") == Estimate(1.0, Origin.EXACT)
 
 
 def test_figures_are_there_after_a_restart(bench: Bench) -> None:

@@ -60,6 +60,13 @@ def test_a_broken_file_is_an_error_that_names_it(tokens):
     assert str(tokens.path) in str(refused.value)
 
 
+def test_a_folder_in_its_place_is_an_error_that_says_so(tokens):
+    tokens.path.mkdir(parents=True)
+    with pytest.raises(ServiceError, match="is no file") as caught:
+        tokens.all()
+    assert "move away what is there" in caught.value.hint
+
+
 def test_roles_include_those_below():
     assert [Role.ADMIN.includes(role) for role in Role] == [True, True, True]
     assert [Role.READ.includes(role) for role in Role] == [True, False, False]

@@ -230,6 +230,30 @@ def test_a_mistake_is_named_with_what_to_write(file: ConfigFile, text: str, prob
     assert problem in file.problems(text)
 
 
+def test_all_wrong_options_of_the_session_are_told_at_once(file: ConfigFile) -> None:
+    told = file.problems("""\
+        checkpoint_dir: x
+        session:
+          partitions: some
+          optimizer: best
+          elastic: maybe
+          max_partitions: 4
+          durability: none
+          idle_timeout: long
+          key_groups: 3
+          max_pairs_per_batch:
+        """)
+    lines = [line.split(":")[0].strip() for line in told.splitlines() if line.strip().startswith("line ")]
+    keys = [(3, "partitions"), (4, "optimizer"), (5, "elastic"), (7, "durability"), (8, "idle_timeout")]
+    assert lines == [f"line {line}, session.{key}" for line, key in [*keys, (9, "key_groups")]]
+
+
+def test_what_one_option_asks_of_another_is_told_once(file: ConfigFile) -> None:
+    told = file.problems("checkpoint_dir: x\nsession: {max_partitions: 4, min_partitions: 2}")
+    assert "1 problem\n" in told
+    assert "the number of partitions is fixed" in told
+
+
 def test_a_query_that_does_not_compile_is_not_the_matter_of_the_file(file: ConfigFile) -> None:
     (query,) = file.load("checkpoint_dir: x\nqueries:\n  q:\n    sql: SELEC").queries
     assert (query.name, query.line) == ("q", 4)

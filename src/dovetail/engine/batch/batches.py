@@ -83,15 +83,21 @@ class Batches:
             ran = run_tasks(begun, run, parts.on_step)
             return _ours(lambda: settle_batch(ran, self._idle_watch, parts))
 
+        def streams_of(query: str) -> frozenset[str]:
+            with parts.head.lock:
+                relations = parts.plane.compiled(applied, query).relations
+            return frozenset(relation.stream for relation in relations)
+
         try:
             return attempt(None)
         except TaskFailed as failure:
             with parts.head.lock:
-                running = parts.plane.applied(parts.head.state, batch).registry.running
+                applied = parts.plane.applied(parts.head.state, batch)
+            running = applied.registry.running
             old = [record.id for record in running if record.created_batch != batch]
             new = [record.id for record in running if record.created_batch == batch]
             try:
-                settled = run_without_culprits(attempt, old, new, failure)
+                settled = run_without_culprits(attempt, old, new, failure, streams_of)
             except _OursFailed as nobodys:
                 raise nobodys.cause from None
             return replace(settled, failed_s=time.perf_counter() - began_s - settled.own_s)

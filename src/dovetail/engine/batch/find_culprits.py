@@ -9,7 +9,8 @@
     q1 q2    q4                 runs: this is the batch
 
 Nothing is committed before a batch is settled, so each try begins at the state that the last batch left. Of n queries
-one is found in about log n tries. If the batch fails without any query, nobody is to blame, and the failure stands.
+one is found in about log n tries. If they are too many to be found one by one, a group of queries is put aside
+(`put_aside`). If the batch fails without any query, nobody is to blame, and the failure stands.
 """
 
 from __future__ import annotations
@@ -18,47 +19,78 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 
 from dovetail.core.errors import TaskFailed, WorkerLost
+from dovetail.engine.batch.put_aside import OutOfTries, StreamsOf, least_to_put_aside
 from dovetail.engine.batch.settle_batch import Settled
 
 Attempt = Callable[[Mapping[str, str]], Settled]
 """Runs the batch without these queries, which are quarantined in it for these reasons; raises `TaskFailed`."""
 
-MAX_TRIES = 40
+TRIES_FOR_SINGLE_ONES = 40
+TRIES_FOR_A_GROUP = 20
 _log = logging.getLogger("dovetail")
 
 
-def run_without_culprits(attempt: Attempt, queries: Sequence[str], new: Sequence[str], failure: TaskFailed) -> Settled:
+def run_without_culprits(
+    attempt: Attempt, queries: Sequence[str], new: Sequence[str], failure: TaskFailed, streams_of: StreamsOf
+) -> Settled:
     """The batch as it is without the queries that it failed with; `queries` ran before, `new` ones begin with it."""
     search = _Search(attempt, failure)
-    if isinstance(failure, WorkerLost):
-        # A process may be gone for any reason: that of one moment is nobody's fault.
-        ran = search.run([], {})
-        if ran is not None:
-            return ran
-    return search.whole([*queries, *new], len(queries))
+    try:
+        if isinstance(failure, WorkerLost):
+            # A process may be gone for any reason: that of one moment is nobody's fault.
+            ran = search.run([], {})
+            if ran is not None:
+                return ran
+        return search.whole([*queries, *new], len(queries))
+    except OutOfTries:
+        return search.without_a_group([*queries, *new], streams_of)
 
 
 class _Search:
     def __init__(self, attempt: Attempt, failure: TaskFailed) -> None:
         self._attempt = attempt
         self._failure = failure
-        self._tries = 0
+        self._tries_left = TRIES_FOR_SINGLE_ONES
         self._culprits: dict[str, str] = {}
+        self._least_stopped: list[str] | None = None
 
     def run(self, left_out: Sequence[str], culprits: Mapping[str, str]) -> Settled | None:
         """The batch without these; None if it fails. Those left out are to blame only if the search ends with this."""
-        if self._tries == MAX_TRIES:
-            raise TaskFailed(
-                f"the batch failed, and {MAX_TRIES} tries with fewer queries did not tell why: {self._failure.what}",
-                hint=self._failure.hint,
-            ) from self._failure
-        self._tries += 1
+        if not self._tries_left:
+            raise OutOfTries
+        self._tries_left -= 1
         reasons = {query: self._reason() for query in left_out}
+        return self._run({**reasons, **culprits})
+
+    def _run(self, stopped: Mapping[str, str]) -> Settled | None:
         try:
-            return self._attempt({**reasons, **culprits})
+            ran = self._attempt(stopped)
         except TaskFailed as failure:
             self._failure = failure
             return None
+        if self._least_stopped is None or len(stopped) < len(self._least_stopped):
+            self._least_stopped = list(stopped)
+        return ran
+
+    def without_a_group(self, queries: Sequence[str], streams_of: StreamsOf) -> Settled:
+        """Found are `_culprits`; there are more, and no time to find them one by one."""
+        suspects = [query for query in queries if query not in self._culprits]
+        self._tries_left = TRIES_FOR_A_GROUP
+        if self._least_stopped is None and self.run(suspects, self._culprits) is None:
+            raise self._failure
+        known = [query for query in self._least_stopped or () if query not in self._culprits]
+        aside = least_to_put_aside(
+            suspects, known, streams_of, lambda left_out: self.run(left_out, self._culprits) is not None
+        )
+        reason = (
+            f"the batch failed with {len(aside)} queries, this one among them, and not without: {self._failure.what}"
+        )
+        _log.warning("%s: %s are quarantined", reason, ", ".join(aside))
+        # What planning remembers is of the last try: that must be the one that is committed.
+        ran = self._run({**dict.fromkeys(aside, reason), **self._culprits})
+        if ran is None:
+            raise self._failure
+        return ran
 
     def whole(self, suspects: list[str], old: int) -> Settled:
         """`old` of the suspects, which come first, have run before: the others are the likelier culprits."""

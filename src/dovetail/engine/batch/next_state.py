@@ -13,7 +13,7 @@ from dovetail.engine.batch.next_groups import closed_windows, kept_groups, with_
 from dovetail.engine.control.coverage import StoreHistory
 from dovetail.engine.control.registry import Registry, quarantined
 from dovetail.engine.observe.finished_batch import FinishedBatch
-from dovetail.engine.observe.observe_batch import observe_batch
+from dovetail.engine.observe.observe_batch import learn
 from dovetail.engine.observe.when_to_tally import is_tallied
 from dovetail.engine.planning.fill import advance_fills
 from dovetail.engine.state import EngineState
@@ -72,8 +72,8 @@ def next_state(
     with report.timed(STATISTICS):
         counted = _without_steps(report, nodes_of(plan, set(stopped)) if stopped else set())
         finished = FinishedBatch(before, state, plan, streams, counted, tuple(written))
-        seen = observe_batch(finished, tallies=is_tallied(before.observed, before.batch))
-        state = replace(state, observed=before.observed.folded(seen))
+        observed = learn(before.observed, finished, tallies=is_tallied(before.observed, before.batch))
+        state = replace(state, observed=observed)
     new_files = (
         *(meta.path for meta in (*written, *(merge.merged for merge in report.merges))),
         *(file.path for file in bad.files if file.batch == before.batch),

@@ -14,7 +14,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from dovetail.core.errors import ManifestVersionTaken, RequestReused
+from dovetail.core.errors import ManifestVersionTaken, QueryError, RequestReused
 from dovetail.core.private_files import private_folder
 from dovetail.core.sealed_file import FileKind, damaged, new_token, put, read_sealed, sealed, write_draft
 from dovetail.core.sync import sync, sync_all
@@ -144,6 +144,8 @@ class Changelog:
 
     def requested(self, change: Change) -> Change | None:
         """The entry that the same request made before; an id that stands for another request is an error."""
+        if not isinstance(change.request, str):
+            raise QueryError(f"request is {change.request!r}", hint="give an id of your own as a text, e.g. a UUID")
         known = self.of_request(change.request)
         if known is not None and not known.asks_the_same(change):
             raise RequestReused(

@@ -20,6 +20,7 @@ from typing import Any
 from dovetail.core.errors import QueryDropped, QueryError, QueryExists, SqlError, StreamError
 from dovetail.engine.backfill.adoption import Adoption, NoHistory
 from dovetail.engine.control.changelog import Action, Change, Changelog
+from dovetail.engine.control.check_sink import check_sink, check_sink_place, folders_of
 from dovetail.engine.control.coverage import complete_from
 from dovetail.engine.control.query_options import QueryOptions, query_options, replacing_options
 from dovetail.engine.control.registry import QueryRecord, QueryState, Registry, check_name, quarantined
@@ -50,15 +51,17 @@ Admit = Callable[[LiveQuery], object]
 class ControlPlane:
     """Not thread-safe: called under the head's lock, always with the head's state.
 
-    `adoption` says which queries can be backfilled.
+    `adoption` says which queries can be backfilled, `frame_folders` what streams that are DataFrames read of files.
     """
 
     def __init__(self, root: Path, options: EngineOptions, compile_text: CompileText | None, applied: int = 0) -> None:
         """`applied` is how many changes the committed state has."""
         self._changelog = Changelog(root, applied=applied, syncs=options.syncs)
+        self._root = root
         self._options = options
         self.adoption: Adoption = NoHistory()
         self.streams: Mapping[str, Stream] = {}
+        self.frame_folders: dict[str, tuple[str, ...]] = {}
         self._compiled: dict[str, JoinQuery] = {}
         self._seen = Registry(), 0, Registry()
         # A text is compiled when it is checked and again when it is accepted.
@@ -119,7 +122,7 @@ class ControlPlane:
                 f"query {name!r} exists already with another {what}",
                 hint="replace it (CREATE OR REPLACE, replace=True), drop it first, or choose another name",
             )
-        _check_sink(name, options, None if known is None else known.options)
+        self._check_sink(state, name, options, None if known is None else known.options)
         compiled = self.compile(sql)
         live = LiveQuery(name, name, compiled, may_materialize=options.keep_intermediates)
         if options.backfill:
@@ -161,7 +164,7 @@ class ControlPlane:
         if self._changelog.requested(change) is None and record.options != options:
             if record.state is QueryState.DROPPED:
                 raise QueryDropped(f"query {record.name!r} is dropped", hint="create it anew with these options")
-            _check_sink(record.name, options, record.options)
+            self._check_sink(state, record.name, options, record.options)
             if options.backfill and not record.options.backfill:
                 if record.backfill is not None and not record.backfill.is_running:
                     raise QueryError(
@@ -226,6 +229,13 @@ class ControlPlane:
         if self._changelog.requested(change) is None:
             self._changelog.append(change)
 
+    def _check_sink(self, state: EngineState, name: str, options: QueryOptions, before: QueryOptions | None) -> None:
+        """One of an older checkpoint stays as it is."""
+        if options.sink is not None and (before is None or options.sink != before.sink):
+            check_sink(name, options.sink)
+            read = {**self.frame_folders, **folders_of(self.declared(state).values())}
+            check_sink_place(name, options.sink, self._root, read)
+
     def _check_backfill(self, state: EngineState, name: str, query: JoinQuery) -> None:
         if query.aggregation is not None:
             raise QueryError(
@@ -279,6 +289,8 @@ class ControlPlane:
 
     def compile(self, sql: str) -> JoinQuery:
         """Thread-safe, unlike the rest: a text takes milliseconds, and nobody should wait for another's."""
+        if not isinstance(sql, str):
+            raise QueryError(f"the query is a {type(sql).__name__}, and no text", hint="write a SELECT as a string")
         return self._compile(sql)
 
     def _compile_text(self, sql: str) -> JoinQuery:
@@ -392,12 +404,6 @@ def _warn_of_growth(live: LiveQuery) -> None:
 
 def _growing(live: LiveQuery) -> list[str]:
     return [*growing_streams(live), *growing_groups(live.query)]
-
-
-def _check_sink(name: str, options: QueryOptions, before: QueryOptions | None) -> None:
-    """A new sink must not bring secrets in clear; one of an older checkpoint stays as it is."""
-    if options.sink is not None and (before is None or options.sink != before.sink):
-        check_no_secrets(f"the sink of query {name!r}", options.sink.options)
 
 
 def _does_not_compile(error: SqlError) -> str:

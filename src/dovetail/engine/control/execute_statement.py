@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
-from dovetail.core.errors import SqlError, UnknownQuery
+from dovetail.core.errors import QueryError, SqlError, UnknownQuery
 from dovetail.engine.bad_rows import BadRowTotals
 from dovetail.engine.control.changelog import Action
 from dovetail.engine.control.query_options import query_options
@@ -56,6 +56,8 @@ class StatementRunner:
 
     def execute(self, text: str, request: str = "") -> StatementResult:
         """`request` is the client's own id of this call: a repetition changes nothing once it was accepted."""
+        if not isinstance(text, str):
+            raise QueryError(f"the statement is a {type(text).__name__}, and no text", hint="write it as a string")
         match parse_statement(text):
             case CreateQuery() as statement:
                 result = self._create_query(statement, request)

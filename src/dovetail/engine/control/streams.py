@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from dovetail.core.errors import SessionError, StreamError
+from dovetail.core.plain_text import is_text
 from dovetail.core.stream_description import StreamDescription
 from dovetail.engine.control.control_plane import ControlPlane
 from dovetail.engine.control.stream_change import stream_change
@@ -34,11 +35,12 @@ class Streams:
         """All that are registered or declared; a new one gives a new value, so a batch keeps the one it began with."""
         return self._plane.streams
 
-    def create(self, stream: Stream) -> None:
-        """Register a stream that this process opens."""
+    def create(self, stream: Stream, folders: tuple[str, ...] = ()) -> None:
+        """Register a stream that this process opens; `folders` are those that it reads."""
         with self._head.lock:
             if stream.name in self.by_name:
                 raise StreamError(f"stream {stream.name!r} exists already", hint="give the second one another name")
+            self._check_case(stream.name)
             recorded = self._head.state.stream_texts.get(stream.name)
             if recorded is not None and recorded != stream_text(stream):
                 raise StreamError(
@@ -47,6 +49,13 @@ class Streams:
                     hint="register the same columns and event time, or start with an empty checkpoint folder",
                 )
             self._add(stream)
+            self._plane.frame_folders[stream.name] = folders
+
+    def _check_case(self, name: str) -> None:
+        if any(known.lower() == name.lower() and known != name for known in self.by_name):
+            raise StreamError(
+                f"stream {name!r} differs from another only in case", hint="SQL cannot tell them: rename it"
+            )
 
     def declared(self) -> dict[str, StreamSpec]:
         """The streams that come back by themselves after a restart, by name."""
@@ -59,10 +68,7 @@ class Streams:
             state = self._head.state
             if self._plane.is_declared(state, spec, request=request):
                 return True
-            if any(name.lower() == spec.name.lower() and name != spec.name for name in self.by_name):
-                raise StreamError(
-                    f"stream {spec.name!r} differs from another only in case", hint="SQL cannot tell them: rename it"
-                )
+            self._check_case(spec.name)
             unnamed = sorted({*self.by_name, *state.stream_texts} - set(self.declared()))
             if spec.name in unnamed:
                 raise StreamError(
@@ -126,7 +132,7 @@ class Streams:
             return rows
 
     def _check_known(self, name: str) -> None:
-        if name not in self.by_name:
+        if not is_text(name) or name not in self.by_name:
             raise StreamError(f"no stream {name!r}", hint=f"streams are: {', '.join(sorted(self.by_name)) or 'none'}")
 
     def check_ready(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dovetail.core.errors import SessionError
-from dovetail.engine.options.option import check_one_of, option
+from dovetail.engine.options.option import check_one_of, check_whole, option
 
 MAX_KEY_GROUPS = 1 << 15
 ROUTINGS = ("auto", "hash", "random", "contrand")
@@ -42,6 +42,8 @@ class Partitioning:
     )
 
     def __post_init__(self) -> None:
+        check_whole("key_groups", self.key_groups, 1)
+        check_whole("partitions", self.partitions, 1)
         if self.key_groups & (self.key_groups - 1) or not 1 <= self.key_groups <= MAX_KEY_GROUPS:
             raise SessionError(f"key_groups is {self.key_groups}", hint="use a power of two up to 32768, e.g. 128")
         if not 1 <= self.partitions <= self.key_groups:

@@ -10,6 +10,7 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any, cast
 
+from dovetail.core.errors import ServiceError
 from dovetail.core.private_files import open_private, private_folder
 
 _MAX_BYTES = 64 << 20
@@ -20,8 +21,15 @@ class AuditLog:
     """Rotates by size; a full disk must not stop the service, so a line that cannot be written goes to the log."""
 
     def __init__(self, path: Path) -> None:
-        private_folder(path.parent)
-        self._handler = _PrivateHandler(path, maxBytes=_MAX_BYTES, backupCount=_KEPT_FILES, encoding="utf-8")
+        try:
+            private_folder(path.parent)
+            self._handler = _PrivateHandler(path, maxBytes=_MAX_BYTES, backupCount=_KEPT_FILES, encoding="utf-8")
+        except (OSError, ValueError) as error:
+            raise ServiceError(
+                f"the audit log cannot be written: {getattr(error, 'strerror', None) or error}",
+                where=f"{str(path)!a}",
+                hint="audit_log: give a file in a folder that this user can make or write to",
+            ) from None
 
     def write(self, entry: dict[str, Any]) -> None:
         line = json.dumps(entry, separators=(",", ":"))

@@ -17,7 +17,7 @@ def ensure_first_token(tokens: TokenFile, token_file: Path | None, variables: Ma
 
     The answer is a token that was made now: to be shown once, it is nowhere else.
     """
-    given = _given(token_file, variables)
+    given = given_token(token_file, variables)
     if given is None:
         return None if tokens.all() else tokens.create(FIRST_ADMIN, Role.ADMIN)
     if tokens.caller_of(given) != Caller(FIRST_ADMIN, Role.ADMIN):
@@ -27,14 +27,19 @@ def ensure_first_token(tokens: TokenFile, token_file: Path | None, variables: Ma
     return None
 
 
-def _given(token_file: Path | None, variables: Mapping[str, str]) -> str | None:
+def given_token(token_file: Path | None, variables: Mapping[str, str]) -> str | None:
+    """The first token as a person chose it; None if nobody did."""
     if token_file is None:
         return variables.get(VARIABLE) or None
     try:
         is_open = not is_private(token_file)
         token = token_file.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError):
-        raise ServiceError("the file of the first token cannot be read", where=str(token_file)) from None
+    except (OSError, ValueError):
+        raise ServiceError(
+            "the file of the first token cannot be read",
+            where=f"{str(token_file)!a}",
+            hint="write a token of at least 24 characters into it; or leave token_file out, and one is made",
+        ) from None
     if is_open:
         raise ServiceError(
             "others can read or change the file of the first token",

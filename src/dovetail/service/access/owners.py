@@ -6,7 +6,6 @@ query that counts for nobody. The last line of a name counts.
 
 from __future__ import annotations
 
-import json
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dovetail.core.private_files import close_folder, open_private, replace_private
+from dovetail.service.access.owners_file import read_owners, sealed_line, sealed_text
 
 
 @dataclass
@@ -34,14 +34,15 @@ class Owners:
         self._lock = threading.Lock()
         # Names of queries that are being created: they count before the engine knows them.
         self._claimed: Counter[str] = Counter()
-        self._owner_by_name: dict[str, str | None] = {}
-        if path.exists():
-            for line in path.read_text(encoding="utf-8").splitlines():
-                try:
-                    record = json.loads(line)
-                except ValueError:
-                    continue  # the line that a crash cut off: its query was not accepted yet
-                self._owner_by_name[record["query"]] = record["owner"]
+        read = read_owners(path)
+        self._owner_by_name = dict(read.owner_by_name)
+        self._seal = read.seal
+
+    @property
+    def names(self) -> set[str]:
+        """The queries that have an owner."""
+        with self._lock:
+            return {name for name, owner in self._owner_by_name.items() if owner is not None}
 
     def of(self, name: str) -> str | None:
         with self._lock:
@@ -76,14 +77,19 @@ class Owners:
         with self._lock:
             kept = {name: self._owner_by_name[name] for name in names if self._owner_by_name.get(name) is not None}
             self._owner_by_name = dict(kept)
-            replace_private(self._path, "".join(_line(name, owner) for name, owner in kept.items()))
+            self._write_all()
 
     def _note(self, name: str, owner: str | None) -> None:
-        if self._owner_by_name.get(name) != owner:
-            with open_private(self._path, "a") as file:
-                file.write(_line(name, owner))
-            self._owner_by_name[name] = owner
+        if self._owner_by_name.get(name) == owner:
+            return
+        self._owner_by_name[name] = owner
+        if self._seal is None:
+            self._write_all()
+            return
+        line, self._seal = sealed_line(name, owner, self._seal)
+        with open_private(self._path, "a") as file:
+            file.write(line)
 
-
-def _line(name: str, owner: str | None) -> str:
-    return json.dumps({"query": name, "owner": owner}) + "\n"
+    def _write_all(self) -> None:
+        text, self._seal = sealed_text(self._owner_by_name)
+        replace_private(self._path, text)

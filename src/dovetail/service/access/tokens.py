@@ -144,6 +144,10 @@ class TokenFile:
             yield self._read() if self.path.exists() else ()
 
     def _read(self) -> tuple[StoredToken, ...]:
+        if not self.path.is_file():
+            raise ServiceError(
+                "the tokens file is no file", where=str(self.path), hint="move away what is there, or restore the file"
+            )
         if not is_private(self.path):
             raise ServiceError(
                 "others can read or change the tokens file", where=str(self.path), hint=f"chmod 600 {self.path}"

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from dovetail.core.errors import ConfigError
+from dovetail.core.errors import ConfigError, SessionError
+from dovetail.engine.control.check_sink import check_sink
 from dovetail.engine.control.query_options import query_options
 from dovetail.engine.control.registry import check_name
 from dovetail.engine.options.engine_options import MOVED, USER_OPTIONS, user_options
@@ -17,7 +18,9 @@ from dovetail.query.formats import FILE_FORMATS
 from dovetail.query.hide_secrets import check_no_secrets
 from dovetail.query.stream_spec import OWN_KEYS, VALUE_FORMAT, StreamSpec, stream_spec
 from dovetail.query.types import SqlType, parse_column_type
+from dovetail.service.access.first_token import given_token
 from dovetail.service.config.options import DEFAULT_PORT, Limits, ServiceOptions, Tls, is_loopback
+from dovetail.service.config.places import FILE_HINT, FOLDER_HINT, file_trouble, folder_trouble
 from dovetail.service.config.yaml_section import Problems, Section, read_section
 
 AVAILABLE_NOW = "available_now"
@@ -102,8 +105,13 @@ class ServiceConfig:
         )
 
 
-def load_config(file: str | Path, variables: Mapping[str, str] | None = None) -> ServiceConfig:
-    """The configuration in `file`, or an error that lists all that is wrong with it; `variables` as in `os.environ`."""
+def load_config(
+    file: str | Path, variables: Mapping[str, str] | None = None, *, tries_places: bool = False
+) -> ServiceConfig:
+    """The configuration in `file`, or an error that lists all that is wrong with it; `variables` as in `os.environ`.
+
+    `tries_places`: also what is wrong with the folders and files that it names, as far as a start needs them.
+    """
     path = Path(file)
     try:
         text = path.read_text(encoding="utf-8")
@@ -114,16 +122,16 @@ def load_config(file: str | Path, variables: Mapping[str, str] | None = None) ->
         ) from None
     problems = Problems()
     whole = read_section(text, problems, os.environ if variables is None else variables)
-    config = None if whole is None else _read(whole, path.absolute().parent)
+    config = None if whole is None else _read(whole, path.absolute().parent, tries_places=tries_places)
     problems.raise_if_any(str(file))
     assert config is not None
     return replace(config, file=path.absolute())
 
 
-def _read(whole: Section, folder: Path) -> ServiceConfig:
+def _read(whole: Section, folder: Path, *, tries_places: bool) -> ServiceConfig:
     checkpoint_dir = whole.text("checkpoint_dir", is_required=True, hint="add  checkpoint_dir: ./checkpoint")
     streams, lines = _streams(whole, folder)
-    auth = _auth(whole, folder)
+    auth = _auth(whole, folder, tries_token=tries_places)
     audit_log = whole.text("audit_log")
     config = ServiceConfig(
         checkpoint_dir=folder / (checkpoint_dir or ""),
@@ -140,7 +148,23 @@ def _read(whole: Section, folder: Path) -> ServiceConfig:
         line_by_stream=lines,
     )
     whole.end()
+    if not config.checkpoint_dir.name:
+        whole.note("is the root of the filesystem", FOLDER_HINT, "checkpoint_dir")
+    elif tries_places:
+        _try_places(whole, config)
     return config
+
+
+def _try_places(whole: Section, config: ServiceConfig) -> None:
+    options = config.service_options
+    found = {
+        "checkpoint_dir": folder_trouble(config.checkpoint_dir) or folder_trouble(options.data_dir),
+        "audit_log": None if config.audit_log is None else file_trouble(config.audit_log),
+    }
+    hints = {"checkpoint_dir": FOLDER_HINT, "audit_log": FILE_HINT}
+    for name, trouble in found.items():
+        if name in whole and trouble is not None:
+            whole.note(trouble, hints[name], name)
 
 
 def _trigger(whole: Section) -> str | None:
@@ -173,8 +197,25 @@ def _session(whole: Section) -> dict[str, Any]:
         section.note("no option of a session", MOVED[name], name)
     section.end((*SESSION_KEYS, *moved))
     options = {name: scalar.value for name, scalar in found.items() if scalar is not None}
-    section.made(lambda: user_options(options, "UTC"))
+    _check_session(section, options)
     return options
+
+
+def _check_session(section: Section, options: Mapping[str, Any]) -> None:
+    """Each wrong value is noted, and the others are looked at without it."""
+    left = dict(options)
+    while True:
+        try:
+            user_options(left, "UTC")
+        except SessionError as error:
+            told = section.speaks_of(error.what)
+            # What one option asks of another may be due to the one that is left out.
+            if len(left) == len(options) or ", and " not in error.what:
+                section.note_error(error, told)
+            if told in left:
+                del left[told]
+                continue
+        return
 
 
 def _streams(whole: Section, folder: Path) -> tuple[tuple[StreamSpec, ...], dict[str, int]]:
@@ -244,7 +285,7 @@ def _query(name: str, section: Section) -> QueryConfig | None:
 def _check_options(name: str, given: Mapping[str, Any]) -> None:
     sink = query_options(given).sink
     if sink is not None:
-        check_no_secrets(f"the sink of query {name!r}", sink.options)
+        check_sink(name, sink)
 
 
 def _listen(whole: Section, auth: Auth, folder: Path) -> Listen:
@@ -270,12 +311,14 @@ def _listen(whole: Section, auth: Auth, folder: Path) -> Listen:
     return listen
 
 
-def _auth(whole: Section, folder: Path) -> Auth:
+def _auth(whole: Section, folder: Path, *, tries_token: bool) -> Auth:
     section = whole.section("auth")
     if section is None:
         return Auth()
     token_file = section.text("token_file")
     auth = Auth(section.flag("enabled", default=True), None if token_file is None else folder / token_file)
+    if tries_token and auth.enabled:
+        section.made(lambda: given_token(auth.token_file, {}), "token_file")
     section.end()
     return auth
 

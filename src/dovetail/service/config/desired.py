@@ -6,12 +6,13 @@ text that compiles to the same query is the same. What the file does not name st
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import Any
 
 from dovetail.core.errors import DovetailError
+from dovetail.engine.control.check_sink import check_sink_place, folders_of
 from dovetail.engine.control.look import Known
 from dovetail.engine.control.query_options import QueryOptions, query_options
 from dovetail.engine.control.registry import QueryRecord
@@ -57,9 +58,12 @@ def plan_changes(config: ServiceConfig, known: Known, timezone: str) -> tuple[Fi
     # Queries are compiled with the streams as they will be.
     failed = {change.name for change in found if change is not None and change.step is Step.FAIL}
     wanted = {name: spec for name, spec in config.stream_by_name.items() if name not in failed}
-    declared = {name: spec.stream for name, spec in {**known.declared, **wanted}.items()}
-    streams = {**known.registered, **declared}
-    found += [_of_query(query, known.registry.named(query.name), streams, timezone) for query in config.queries]
+    specs = {**known.declared, **wanted}
+    streams = {**known.registered, **{name: spec.stream for name, spec in specs.items()}}
+    for query in config.queries:
+        before = known.registry.named(query.name)
+        refused = _refused_sink(config, query, before, folders_of(specs.values()))
+        found.append(refused or _of_query(query, before, streams, timezone))
     return tuple(change for change in found if change is not None)
 
 
@@ -80,6 +84,20 @@ def _of_stream(config: ServiceConfig, known: Known, name: str) -> FileChange | N
         what = f"{'; '.join(change.refused)}. It stays as it is; declare the new one under another name"
         return FileChange("stream", name, line, Step.FAIL, what)
     return FileChange("stream", name, line, Step.CHANGE, str(change))
+
+
+def _refused_sink(
+    config: ServiceConfig, query: QueryConfig, known: QueryRecord | None, read: Mapping[str, Sequence[str]]
+) -> FileChange | None:
+    """A sink that writes where it must not; one that the query has already stays."""
+    sink = desired_options(query).sink
+    if sink is None or (known is not None and known.options.sink == sink):
+        return None
+    try:
+        check_sink_place(query.name, sink, config.checkpoint_dir, read)
+    except DovetailError as error:
+        return FileChange("query", query.name, query.line, Step.FAIL, error_text(error), query.sql)
+    return None
 
 
 def _of_query(

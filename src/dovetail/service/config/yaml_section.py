@@ -89,8 +89,13 @@ class Section:
         """An error of what was made of the section, at the key that it speaks of."""
         what, hint = (error.what, error.hint) if isinstance(error, DovetailError) else (str(error), None)
         where = f" ({error.where})" if isinstance(error, DovetailError) and error.where else ""
-        told = name or next((known for known in self._nodes if re.search(rf"\b{re.escape(known)}\b", what)), "")
-        self.note(what + where, hint, told)
+        self.note(what + where, hint, name or self.speaks_of(what))
+
+    def speaks_of(self, what: str) -> str:
+        """The key that the text names first; empty if it names none."""
+        places = {known: re.search(rf"\b{re.escape(known)}\b", what) for known in self._nodes}
+        found = [(place.start(), known) for known, place in places.items() if place is not None]
+        return min(found)[1] if found else ""
 
     def section(self, name: str) -> Section | None:
         node = self._take(name)
