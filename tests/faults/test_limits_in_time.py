@@ -22,7 +22,7 @@ from dovetail.plan.store_plan import IndexPlan
 from dovetail.runtime import result_sink
 from dovetail.runtime.groups import folder
 from dovetail.runtime.message import void_messages
-from dovetail.runtime.probe import decide_pairs, frame, hop_facts, snapshot
+from dovetail.runtime.probe import decide_pairs, frame, hop_facts, probe_operator, snapshot
 from dovetail.runtime.source import source_operator, store_writer, wanted_rows
 from dovetail.runtime.source.build_index import build_index
 from dovetail.runtime.stopwatch import Stopwatch
@@ -40,7 +40,8 @@ def work_in_pieces_of(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_query_is_stopped_when_its_time_is_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probe_operator, "ROWS_A_PIECE", PIECE)
+    for home in (probe_operator, hop_facts):
+        monkeypatch.setattr(home, "ROWS_A_PIECE", PIECE)
     # Every piece takes a second, by this clock, and keys take no time.
     monkeypatch.setattr(Stopwatch, "lap", lambda _: 1.0)
     monkeypatch.setattr(wanted_rows, "SHORT_S", 2.0)

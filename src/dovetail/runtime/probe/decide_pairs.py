@@ -52,7 +52,8 @@ class PairDecider:
         """Bits are left where a leg wants a pair for good. `looks` is what it took to find them, by node."""
         pairs.word &= ~self._void.masks[pairs.node]
         for number, each in enumerate(self._facts.confirmations):
-            self._confirm(each, np.flatnonzero(self._facts.confirmation_of_node[pairs.node] == number), pairs)
+            is_asked = (self._facts.confirmation_of_node[pairs.node] == number) & (pairs.word != 0)
+            self._confirm(each, np.flatnonzero(is_asked), pairs)
         found = count_legs(pairs.word, pairs.node, self._hop.arrays.leg_of_bit, len(self._hop.legs))
         self._charge(found, looks, watch.lap())
         self._void.take_from(pairs)
