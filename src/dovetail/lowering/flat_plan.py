@@ -9,7 +9,7 @@ Made once for a plan; the same plan gives the same arrays in every process, so t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 import numpy as np
@@ -35,11 +35,12 @@ class Way(Enum):
 
 @dataclass(frozen=True)
 class Ask:
-    """A selection of rows of one store for whoever wants none from before a batch."""
+    """A selection of rows of one store for whoever wants none from before a batch; its text is what buckets know."""
 
     store: int
     selection: Expression
     first_batch: int
+    text: str = field(compare=False, default="")
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from dovetail.lowering.node_arrays import node_arrays
 from dovetail.plan.probe_tree import Leg, ProbeNode, ProbeTree
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.plan.store_plan import ROW, IndexPlan
-from dovetail.query.expression import Column
+from dovetail.query.expression import Column, Expression
 
 
 def flat_plan(plan: SharedPlan) -> FlatPlan:
@@ -48,6 +48,7 @@ class _Lowering:
         self._complete_from = dict(plan.complete_from_by_query)
         self._query_number = {query: number for number, query in enumerate(self._complete_from)}
         self._asks = _Numbers()
+        self._texts: dict[Expression, str] = {}
         self._code_columns = _Numbers()
         self._indexes: dict[tuple[str, str], tuple[int, IndexPlan]] = {}
         self._hops: list[list[FlatNode | None]] = []
@@ -115,7 +116,17 @@ class _Lowering:
         return number
 
     def _ask(self, store: str, leg: Leg) -> int:
-        return self._asks.of(Ask(self._store_number[store], leg.selection, self._complete_from[leg.query]))
+        asked = Ask(
+            self._store_number[store], leg.selection, self._complete_from[leg.query], self._text_of(leg.selection)
+        )
+        return self._asks.of(asked)
+
+    def _text_of(self, selection: Expression) -> str:
+        """Thousands of legs ask a few hundred selections."""
+        found = self._texts.get(selection)
+        if found is None:
+            found = self._texts[selection] = str(selection)
+        return found
 
     def _key(self, node: ProbeNode, stores: tuple[str, ...]) -> tuple[int, int]:
         """Where all of a key are columns of one member: the member, and the codes by its row."""

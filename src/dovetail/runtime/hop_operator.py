@@ -25,7 +25,7 @@ from dovetail.runtime.message import Kind, Message, void_messages
 from dovetail.runtime.probe.frame import Frame
 from dovetail.runtime.probe.hop_probe import HopProbe
 from dovetail.runtime.probe.lone_row_operator import LoneRowOperator
-from dovetail.runtime.probe.open_snapshots import open_snapshots
+from dovetail.runtime.probe.open_stores import open_stores
 from dovetail.runtime.probe.probe_operator import ProbeOperator
 from dovetail.runtime.probe.rows_in_flight import OutgoingRows, concat_rows, unpack_rows
 from dovetail.runtime.report import STATISTICS, MergedBuckets, TaskReport, UnitWork
@@ -92,7 +92,8 @@ class _Hop:
         self._outgoing = OutgoingRows(task.plan, flat, hop)
         self.work = UnitWork(partition, hop)
         self.report = TaskReport(work=[self.work])
-        self._snapshots = open_snapshots(self._root, task.plan.stores, task.buckets, current, task.timezone)
+        opened = open_stores(self._root, task.plan.stores, task.buckets, current, task.timezone)
+        self._snapshots = opened.snapshots
         # No two tasks of a batch may use the same split of a store.
         first_split = (hop * task.plan.placement.partition_count + partition) * PIECES_PER_SPLIT
         self._answers = AnswerFiles(task, partition)
@@ -105,7 +106,7 @@ class _Hop:
         self._alone = ProbeOperator(task, self._snapshots, self._take, self.report, self.work, fold=fold)
         self._probe: HopProbe | None = None
         if hop <= len(flat.hops):
-            self._probe = HopProbe(task, flat, self._snapshots, self.report, self.work, self._take, self._outgoing.add)
+            self._probe = HopProbe(task, opened, flat, self.report, self.work, self._take, self._outgoing.add)
 
     def _take(self, emit: Emit, frame: Frame) -> None:
         """Rows that are whole: answers, rows of an intermediate, or of groups."""

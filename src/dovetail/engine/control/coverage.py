@@ -50,14 +50,8 @@ class StoreHistory:
     expired: tuple[Expired, ...] = field(default=())
 
     def to_json(self) -> dict[str, Any]:
-        """Segments differ by the few selections that came and went: each text is written once, with its places."""
-        places: dict[str, list[int]] = {}
-        for number, segment in enumerate(self.segments):
-            for text in segment.selections:
-                places.setdefault(text, []).append(number)
         return {
-            "segments": [[s.from_batch, s.columns, s.keeps_all] for s in self.segments],
-            "selections": {text: _runs(numbers) for text, numbers in places.items()},
+            **_segments_json(self.segments),
             "expired": [[entry.upper_batch, entry.max_time_us] for entry in self.expired],
         }
 
@@ -105,6 +99,32 @@ class StoreHistory:
             if not frontier or _time(entry) > _time(frontier[-1]):
                 frontier.append(entry)
         return StoreHistory(self.segments, tuple(reversed(frontier)))
+
+
+_written: dict[int, tuple[tuple[Segment, ...], dict[str, Any]]] = {}
+_MOST_WRITTEN = 256
+
+
+def _segments_json(segments: tuple[Segment, ...]) -> dict[str, Any]:
+    """Segments differ by the few selections that came and went: each text is written once, with its places.
+
+    They are written with every batch, and change when queries come or go.
+    """
+    known = _written.get(id(segments))
+    if known is not None and known[0] is segments:
+        return known[1]
+    places: dict[str, list[int]] = {}
+    for number, segment in enumerate(segments):
+        for text in segment.selections:
+            places.setdefault(text, []).append(number)
+    record = {
+        "segments": [[s.from_batch, s.columns, s.keeps_all] for s in segments],
+        "selections": {text: _runs(numbers) for text, numbers in places.items()},
+    }
+    if len(_written) >= _MOST_WRITTEN:
+        _written.clear()
+    _written[id(segments)] = segments, record
+    return record
 
 
 def _runs(numbers: list[int]) -> list[list[int]]:

@@ -44,6 +44,7 @@ class HopFacts:
     `code_columns[node]` are the codes by row that its children are keyed by.
     """
 
+    queries_of_node: tuple[frozenset[str], ...]
     confirmations: tuple[Confirmation, ...]
     confirmation_of_node: I64
     residuals: tuple[Residual, ...]
@@ -84,6 +85,7 @@ def _hop_facts(hop: FlatHop, following: tuple[FlatNode, ...], timezone: str) -> 
                 legs_by_residual.setdefault((all_of(leg.leg.residuals), stores), []).append(number)
             number += 1
     return HopFacts(
+        tuple(frozenset(leg.leg.query for leg in node.legs) for node in hop.nodes),
         tuple(confirmations),
         confirmation_of_node,
         tuple(_residual(hop, *asked, legs) for asked, legs in legs_by_residual.items()),

@@ -40,12 +40,12 @@ from dovetail.runtime.probe.frame import Frame
 from dovetail.runtime.probe.hop_facts import hop_facts
 from dovetail.runtime.probe.hop_pairs import HopPairs, VoidLegs, pairs_in_pieces
 from dovetail.runtime.probe.hop_tables import HopTables
+from dovetail.runtime.probe.open_stores import OpenStores
 from dovetail.runtime.probe.partial import Partial
 from dovetail.runtime.probe.pass_on import NextRows, SendOn
 from dovetail.runtime.probe.probe_operator import ProbeOperator
 from dovetail.runtime.probe.route_entries import EntryChoice, Part, Route
 from dovetail.runtime.probe.rows_in_flight import RowsInFlight
-from dovetail.runtime.probe.snapshot import StoreSnapshot
 from dovetail.runtime.report import StepCount, TaskReport, UnitWork
 from dovetail.runtime.stopwatch import Stopwatch
 
@@ -78,8 +78,8 @@ class HopProbe:
     def __init__(
         self,
         task: BatchTask,
+        opened: OpenStores,
         flat: FlatPlan,
-        snapshots: Mapping[str, StoreSnapshot],
         report: TaskReport,
         work: UnitWork,
         take: TakeRows,
@@ -91,20 +91,21 @@ class HopProbe:
         self._number = number
         self._hop: FlatHop = flat.hops[number - 1]
         self._following = flat.hops[number] if number < len(flat.hops) else None
-        self._snapshots = snapshots
+        self._snapshots = opened.snapshots
+        self._tables = opened.tables(flat)
         self._report = report
         self._work = work
         self._take = take
         self._send_on = send_on
         self._facts = hop_facts(task.plan, flat, number, task.timezone)
         self._void = VoidLegs(flat, self._hop, report)
-        self._decider = PairDecider(task, flat, self._hop, self._facts, snapshots, report, self._void)
+        self._decider = PairDecider(task, flat, self._hop, self._facts, opened.snapshots, report, self._void)
         self._route_by_index: dict[int, Route] = {}
         self._probed: dict[Part, tuple[I64, I64]] = {}
 
     def probe_new_rows(self, chunks: Mapping[str, Sequence[RowsOfBucket]], alone: ProbeOperator) -> None:
         """What new rows meet; those of a fill are stored ones, `chunks` by the store that is filled."""
-        tables = HopTables(self._flat, self._snapshots)
+        tables = self._tables
         starts: list[tuple[int, ...]] = []
         parts: list[Part] = []
         store_number = {store: number for number, store in enumerate(self._flat.stores)}
@@ -183,11 +184,11 @@ class HopProbe:
         return found
 
     def _queries_at(self, nodes: Iterable[int]) -> set[str]:
-        return {leg.leg.query for node in nodes for leg in self._hop.nodes[node].legs}
+        return set().union(*(self._facts.queries_of_node[node] for node in nodes))
 
     def _is_void(self, node: FlatNode) -> bool:
         void = self._report.void_queries
-        return bool(void) and all(leg.leg.query in void for leg in node.legs)
+        return bool(void) and self._facts.queries_of_node[node.number] <= void
 
     def _asks_of(self, nodes: I64, ask_of_leg: I64) -> tuple[list[int], Callable[[int, Exception], None]]:
         """What the legs of these nodes ask of rows, by number; and what to do if one of these selections fails."""
@@ -217,7 +218,7 @@ class HopProbe:
                 self._probe_alone(rows, each, alone)
 
     def _probe_together(self, rows: RowsInFlight, stretches: list[Stretch], counts: I64) -> None:
-        tables = HopTables(self._flat, self._snapshots)
+        tables = self._tables
         segments = self._segments(rows, stretches, tables)
         if len(segments.node) == 0:
             return
@@ -254,7 +255,8 @@ class HopProbe:
         nodes_by_table: dict[tuple[int, EntryChoice], list[int]] = {}
         for each in stretches:
             index = int(self._facts.index_of_node[each.node])
-            for choice in self._route(each.node).stored(each.part, rows.codes[each.begin : each.end]):
+            route = self._route(each.node)
+            for choice in route.stored(each.part, rows.codes[each.begin : each.end]):
                 looking.append((each, index, choice))
                 nodes_by_table.setdefault((index, choice), []).append(each.node)
         table_numbers = self._add_tables(nodes_by_table, tables)
@@ -308,7 +310,7 @@ class HopProbe:
             bits[word] |= ((rows.words[order] >> np.uint64(leg.bit)) & np.uint64(1)) << np.uint64(bit)
         frame = Frame(node.stores, tuple(refs[order] for refs in rows.refs))
 
-        codes = HopTables(self._flat, self._snapshots).codes(self._facts.code_columns[node.number].tolist())
+        codes = self._tables.codes(self._facts.code_columns[node.number].tolist())
 
         def send_on(joined: Frame, bits: U64) -> None:
             if self._following is not None:

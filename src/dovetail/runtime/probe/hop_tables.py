@@ -1,6 +1,6 @@
 """What compiled code reads of the stores in one task: addresses of entries, times, selection bits and codes.
 
-The arrays behind the addresses are held by the snapshots of the stores, which live as long as the task.
+The arrays behind the addresses are held here and by the snapshots of the stores, which live as long.
 """
 
 from __future__ import annotations
@@ -25,15 +25,22 @@ OnFailure = Callable[[int, EvaluationError], None]
 
 
 class HopTables:
-    """Filled with what a hop needs; `entries`, `buckets`, `places` and `codes` are for the kernels."""
+    """Filled with what a hop needs, and kept for the next: all hops of a batch see the same buckets.
+
+    `entries`, `buckets`, `places` and `codes` are for the kernels.
+    """
 
     def __init__(self, flat: FlatPlan, snapshots: Mapping[str, StoreSnapshot]) -> None:
-        self._flat = flat
+        self.flat = self._flat = flat
         self._snapshots = [snapshots[store] for store in flat.stores]
         self._number_by_table: dict[tuple[str, str, EntryChoice], int] = {}
         self._tables: list[list[tuple[int, ...]]] = []
         self._held: list[Entries] = []
         self._width = max((len(snapshot.metas) for snapshot in self._snapshots), default=0)
+        self._entries: TableArrays | None = None
+        self._places = np.full((max(len(flat.asks), 1), max(self._width, 1)), NONE_PASS, np.int32)
+        self._is_placed = np.zeros(len(self._places), np.bool_)
+        self._errors_by_ask: dict[int, tuple[EvaluationError, ...]] = {}
 
     def add(self, snapshot: StoreSnapshot, index: IndexPlan, choice: EntryChoice, ordinals: Iterable[int]) -> int:
         """A table of entries, by its number; a bucket that nobody asks for may lack the index, and is not opened."""
@@ -47,21 +54,28 @@ class HopTables:
                 entries = snapshot.entry_table(ordinal, index, choice)
                 self._held.append(entries)
                 table[ordinal] = entries.address
+                self._entries = None
         return number
 
     def entries(self) -> TableArrays:
-        return table_arrays(self._tables, self._width)
+        """All that were added so far."""
+        if self._entries is None:
+            self._entries = table_arrays(self._tables, self._width)
+        return self._entries
 
     def places(self, asks: Iterable[int], on_failure: OnFailure) -> npt.NDArray[np.int32]:
         """Where the bits of these selections lie, by selection and bucket; those of others are not looked at."""
-        places = np.full((max(len(self._flat.asks), 1), max(self._width, 1)), NONE_PASS, np.int32)
         for number in asks:
-            ask = self._flat.asks[number]
-            found = self._snapshots[ask.store].places(ask.selection, ask.first_batch)
-            places[number, : len(found.by_bucket)] = found.by_bucket
-            for error in found.errors:
+            if not self._is_placed[number]:
+                ask = self._flat.asks[number]
+                found = self._snapshots[ask.store].places(ask.selection, ask.text, ask.first_batch)
+                self._places[number, : len(found.by_bucket)] = found.by_bucket
+                self._is_placed[number] = True
+                if found.errors:
+                    self._errors_by_ask[number] = found.errors
+            for error in self._errors_by_ask.get(number, ()):
                 on_failure(number, error)
-        return places
+        return self._places
 
     def buckets(self) -> BucketArrays:
         """Once all `places` are known: a selection that is younger than a bucket may have added a word to it."""

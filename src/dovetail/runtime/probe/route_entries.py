@@ -126,7 +126,9 @@ class Route:
         )
         self._probing: tuple[EntryChoice, ...] = probing if len(probing) < 2 else (ManyRangeEntries(probing),)
         # Entries of other key groups in between, and those with split codes, stay: nobody probes for them there.
-        self._stored = [RangeEntries(CodeRange(ranges[0].lower, ranges[-1].upper), deal=own)] if ranges else []
+        self._stored: list[EntryChoice] = (
+            [RangeEntries(CodeRange(ranges[0].lower, ranges[-1].upper), deal=own)] if ranges else []
+        )
         self._deal_of_all = Deal(partition, count)
         self.copies = {Part.OWN: len(members), Part.SPLIT_STORED: count, Part.SPLIT_PROBING: 1}
         """In how many partitions the probing rows of a part are at once."""
@@ -147,7 +149,7 @@ class Route:
     def stored(self, part: Part, probing_codes: U64) -> list[EntryChoice]:
         """The stored entries that the rows of a part, with these codes, look at here."""
         if part is Part.OWN:
-            return [*self._stored]
+            return self._stored
         # What is read is copied: only of keys that somebody asks for, so that it costs no more than the pairs.
         codes = tuple(np.unique(probing_codes).tolist())
         return [RunEntries(codes, self._deal_of_all if part is Part.SPLIT_STORED else WHOLE)]

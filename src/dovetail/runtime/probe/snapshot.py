@@ -389,17 +389,17 @@ class StoreSnapshot:
         """Where each leg finds its selection's bit; buckets before a leg's first batch pass nothing."""
         place = np.empty((len(selections), len(self._buckets)), np.int32)
         for leg, (selection, first_batch) in enumerate(zip(selections, first_batches, strict=True)):
-            found = self.places(selection, first_batch)
+            found = self.places(selection, str(selection), first_batch)
             place[leg] = found.by_bucket
             for error in found.errors:
                 on_failure(selection, error)
         return SelectionBits(place, self.word_addresses())
 
-    def places(self, selection: Expression, first_batch: int) -> Places:
-        """By bucket, once for all steps of a task that ask the same."""
+    def places(self, selection: Expression, name: str, first_batch: int) -> Places:
+        """By bucket, once for all steps of a batch that ask the same; buckets know a selection by its name, its text."""
         found = self._known_places.get((selection, first_batch))
         if found is None:
-            name, errors = str(selection), []
+            errors: list[EvaluationError] = []
             by_bucket = np.full(len(self._buckets), NONE_PASS, np.int32)
             for ordinal, bucket in enumerate(self._buckets):
                 if bucket.meta.lower_batch < first_batch:

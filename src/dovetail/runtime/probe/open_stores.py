@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from dovetail.lowering.flat_plan import FlatPlan
 from dovetail.plan.store_plan import StorePlan
+from dovetail.runtime.probe.hop_tables import HopTables
 from dovetail.runtime.probe.snapshot import StoreSnapshot, forget_buckets
 from dovetail.store.bucket_file import BucketMeta, by_store
 
@@ -21,17 +23,30 @@ class _Seen:
     timezone: str
 
 
-_last_by_root: dict[Path, tuple[_Seen, dict[str, StoreSnapshot]]] = {}
+@dataclass
+class OpenStores:
+    """By store what a batch sees of it, and for compiled code the same by address."""
+
+    snapshots: dict[str, StoreSnapshot]
+    _tables: HopTables | None = None
+
+    def tables(self, flat: FlatPlan) -> HopTables:
+        if self._tables is None or self._tables.flat is not flat:
+            self._tables = HopTables(flat, self.snapshots)
+        return self._tables
 
 
-def open_snapshots(
+_last_by_root: dict[Path, tuple[_Seen, OpenStores]] = {}
+
+
+def open_stores(
     root: Path,
     stores: tuple[StorePlan, ...],
     earlier: tuple[BucketMeta, ...],
     current: Sequence[BucketMeta],
     timezone: str,
-) -> dict[str, StoreSnapshot]:
-    """By store; those of the task before if it saw the same."""
+) -> OpenStores:
+    """Those of the task before if it saw the same."""
     # Every task must number the buckets alike; messages arrive in any order.
     seen = _Seen(stores, earlier, tuple(sorted(current, key=lambda meta: meta.place)), timezone)
     known = _last_by_root.get(root)
@@ -44,5 +59,6 @@ def open_snapshots(
         for store in stores
     }
     _last_by_root.clear()
-    _last_by_root[root] = seen, snapshots
-    return snapshots
+    opened = OpenStores(snapshots)
+    _last_by_root[root] = seen, opened
+    return opened
