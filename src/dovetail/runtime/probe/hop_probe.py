@@ -9,7 +9,7 @@ ranges, or whose joined rows need not be built, are left to `ProbeOperator`, one
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,6 +54,8 @@ I64 = npt.NDArray[np.int64]
 RowsOfBucket = tuple[int, int, int]
 """A bucket by its ordinal, its first row, and the one behind the last."""
 FEWEST_PAIRS = 1 << 16
+ROWS_AT_ONCE = 1 << 22
+"""So many are in flight from new buckets at once: with hundreds of nodes a large batch would take all memory."""
 SORTED_FROM_ROWS = 1 << 13
 """Rows that probe in the order of the codes read the entries one after the other: with many, that pays for sorting."""
 
@@ -122,22 +124,31 @@ class HopProbe:
         if not starts:
             return
         asked = Starts(*np.ascontiguousarray(np.array(starts, np.int64).T))
-        asks = self._hop.arrays.leg_start_ask
-        places = tables.places(*self._asks_of(np.unique(asked.node), asks))
-        rows, ends, looked = start_rows(asked, self._hop.arrays, tables.entries(), tables.buckets(), places)
+        places = tables.places(*self._asks_of(np.unique(asked.node), self._hop.arrays.leg_start_ask))
+        entries = tables.entries()
+        sizes = (entries.end - entries.begin)[asked.table, asked.bucket].astype(np.int64)
+        for piece in _pieces(sizes):
+            own = Starts(*(column[piece] for column in asked))
+            rows, ends, looked = start_rows(own, self._hop.arrays, entries, tables.buckets(), places)
+            self._probe_started(own.node, parts[piece], rows, ends, looked, alone)
+
+    def _probe_started(
+        self, node_of_start: I64, parts: list[Part], rows: RowArrays, ends: I64, looked: I64, alone: ProbeOperator
+    ) -> None:
+        """Rows start after start; each start looked at so many entries."""
         begins = np.concatenate([[0], ends[:-1]])
         for part in set(parts):
             own = np.array([each is part for each in parts])
-            self._count_probing(part, asked.node[own], looked[own], (ends - begins)[own])
+            self._count_probing(part, node_of_start[own], looked[own], (ends - begins)[own])
         stretches = [
             Stretch(node, part, begin, end, looks - (end - begin))
             for node, part, begin, end, looks in zip(
-                asked.node.tolist(), parts, begins.tolist(), ends.tolist(), looked.tolist(), strict=True
+                node_of_start.tolist(), parts, begins.tolist(), ends.tolist(), looked.tolist(), strict=True
             )
             if begin < end
         ]
-        nodes = np.repeat(asked.node, ends - begins)
-        self._probe(RowsInFlight(nodes, rows.codes, rows.words, rows.refs), stretches, alone)
+        in_flight = RowsInFlight(np.repeat(node_of_start, ends - begins), rows.codes, rows.words, rows.refs)
+        self._probe(in_flight, stretches, alone)
 
     def probe_rows(self, rows: RowsInFlight, alone: ProbeOperator) -> None:
         """What rows meet that came from the hop before."""
@@ -213,6 +224,7 @@ class HopProbe:
         if together:
             self._probe_together(rows, together, counts)
         self._tell(counts)
+        self._probed = {}
         for each in stretches:
             if self._facts.is_alone[each.node] and not self._is_void(self._hop.nodes[each.node]):
                 self._probe_alone(rows, each, alone)
@@ -318,6 +330,16 @@ class HopProbe:
 
         partial = Partial(node.node.id, rows.codes[order], frame, bits)
         alone.probe(node.node, partial, send_on, part=stretch.part, unwanted_rows=stretch.unwanted)
+
+
+def _pieces(sizes: I64) -> Iterator[slice]:
+    """Neighbours of at most `ROWS_AT_ONCE` together, or one alone that has more."""
+    ends = np.cumsum(sizes)
+    begin, done = 0, 0
+    while begin < len(sizes):
+        end = max(int(np.searchsorted(ends, done + ROWS_AT_ONCE, side="right")), begin + 1)
+        yield slice(begin, end)
+        begin, done = end, int(ends[end - 1])
 
 
 def _found_alone(node: FlatNode, joined: Frame, bits: U64) -> HopPairs:

@@ -396,7 +396,7 @@ class StoreSnapshot:
         return SelectionBits(place, self.word_addresses())
 
     def places(self, selection: Expression, name: str, first_batch: int) -> Places:
-        """By bucket, once for all steps of a batch that ask the same; buckets know a selection by its name, its text."""
+        """By bucket, once for all steps of a batch that ask the same; `name` is its text, by which buckets know it."""
         found = self._known_places.get((selection, first_batch))
         if found is None:
             errors: list[EvaluationError] = []
