@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,7 +60,7 @@ class Entries:
     end: int
     directory: Directory
 
-    @property
+    @cached_property
     def address(self) -> tuple[int, int, int, int, int, int]:
         return (
             self.codes.ctypes.data,

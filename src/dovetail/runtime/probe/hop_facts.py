@@ -45,6 +45,8 @@ class HopFacts:
     """
 
     queries_of_node: tuple[frozenset[str], ...]
+    asks_of_node: tuple[frozenset[int], ...]
+    start_asks_of_node: tuple[frozenset[int], ...]
     confirmations: tuple[Confirmation, ...]
     confirmation_of_node: I64
     residuals: tuple[Residual, ...]
@@ -52,7 +54,7 @@ class HopFacts:
     index_of_node: I64
     is_counted: npt.NDArray[np.bool_]
     key_of_child: I64
-    code_columns: tuple[I64, ...]
+    code_columns: tuple[tuple[int, ...], ...]
 
     @property
     def rows_a_piece(self) -> int | None:
@@ -86,6 +88,8 @@ def _hop_facts(hop: FlatHop, following: tuple[FlatNode, ...], timezone: str) -> 
             number += 1
     return HopFacts(
         tuple(frozenset(leg.leg.query for leg in node.legs) for node in hop.nodes),
+        tuple(frozenset(leg.ask for leg in node.legs) for node in hop.nodes),
+        tuple(frozenset(leg.start_ask for leg in node.legs) for node in hop.nodes),
         tuple(confirmations),
         confirmation_of_node,
         tuple(_residual(hop, *asked, legs) for asked, legs in legs_by_residual.items()),
@@ -111,6 +115,6 @@ def _numbered(things: Iterable[object]) -> I64:
     return np.array([numbers.setdefault(thing, len(numbers)) for thing in things], np.int64)
 
 
-def _code_columns(node: FlatNode, following: tuple[FlatNode, ...]) -> I64:
+def _code_columns(node: FlatNode, following: tuple[FlatNode, ...]) -> tuple[int, ...]:
     columns = (following[child].key_codes for _, child in node.children)
-    return np.array([column for column in columns if column != NONE], np.int64)
+    return tuple(column for column in columns if column != NONE)

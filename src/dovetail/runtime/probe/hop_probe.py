@@ -9,7 +9,7 @@ ranges, or whose joined rows need not be built, are left to `ProbeOperator`, one
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -124,7 +124,7 @@ class HopProbe:
         if not starts:
             return
         asked = Starts(*np.ascontiguousarray(np.array(starts, np.int64).T))
-        places = tables.places(*self._asks_of(np.unique(asked.node), self._hop.arrays.leg_start_ask))
+        places = self._places({node for node, *_ in starts}, is_start=True)
         entries = tables.entries()
         sizes = (entries.end - entries.begin)[asked.table, asked.bucket].astype(np.int64)
         for piece in _pieces(sizes):
@@ -201,15 +201,15 @@ class HopProbe:
         void = self._report.void_queries
         return bool(void) and self._facts.queries_of_node[node.number] <= void
 
-    def _asks_of(self, nodes: I64, ask_of_leg: I64) -> tuple[list[int], Callable[[int, Exception], None]]:
-        """What the legs of these nodes ask of rows, by number; and what to do if one of these selections fails."""
-        legs = np.flatnonzero(np.isin(self._hop.leg_node, nodes))
+    def _places(self, nodes: Collection[int], *, is_start: bool) -> npt.NDArray[np.int32]:
+        """Where the bits of what the legs of these nodes ask lie; whoever asks what fails has failed."""
+        asks_of_node = self._facts.start_asks_of_node if is_start else self._facts.asks_of_node
 
         def fail(ask: int, error: Exception) -> None:
-            asking = legs[ask_of_leg[legs] == ask].tolist()
-            self._report.fail({self._hop.legs[leg].leg.query for leg in asking}, error)
+            legs = (leg for node in nodes for leg in self._hop.nodes[node].legs)
+            self._report.fail({leg.leg.query for leg in legs if ask == (leg.start_ask if is_start else leg.ask)}, error)
 
-        return np.unique(ask_of_leg[legs]).tolist(), fail
+        return self._tables.places(set().union(*(asks_of_node[node] for node in nodes)), fail)
 
     def _count_probing(self, part: Part, nodes: I64, rows: I64, wanted: I64) -> None:
         self._work.probed_rows += int(rows[~self._facts.is_alone[nodes]].sum())
@@ -234,10 +234,9 @@ class HopProbe:
         segments = self._segments(rows, stretches, tables)
         if len(segments.node) == 0:
             return
-        active = np.unique(segments.node)
-        places = tables.places(*self._asks_of(active, self._hop.arrays.leg_ask))
-        columns = np.unique(np.concatenate([self._facts.code_columns[node] for node in active.tolist()]))
-        codes = tables.codes(columns.tolist())
+        active = set(segments.node.tolist())
+        places = self._places(active, is_start=False)
+        codes = tables.codes(set().union(*(self._facts.code_columns[node] for node in active)))
         stored = Stored(self._hop.arrays, tables.entries(), tables.buckets(), places)
         flying = RowArrays(*(np.require(each, requirements=["C", "W"]) for each in (rows.codes, rows.words, rows.refs)))
         most = max(min(self._task.max_pairs, CANDIDATES), 1)
@@ -322,7 +321,7 @@ class HopProbe:
             bits[word] |= ((rows.words[order] >> np.uint64(leg.bit)) & np.uint64(1)) << np.uint64(bit)
         frame = Frame(node.stores, tuple(refs[order] for refs in rows.refs))
 
-        codes = self._tables.codes(self._facts.code_columns[node.number].tolist())
+        codes = self._tables.codes(self._facts.code_columns[node.number])
 
         def send_on(joined: Frame, bits: U64) -> None:
             if self._following is not None:

@@ -41,6 +41,7 @@ class HopTables:
         self._places = np.full((max(len(flat.asks), 1), max(self._width, 1)), NONE_PASS, np.int32)
         self._is_placed = np.zeros(len(self._places), np.bool_)
         self._errors_by_ask: dict[int, tuple[EvaluationError, ...]] = {}
+        self._buckets: tuple[list[U64], BucketArrays] | None = None
 
     def add(self, snapshot: StoreSnapshot, index: IndexPlan, choice: EntryChoice, ordinals: Iterable[int]) -> int:
         """A table of entries, by its number; a bucket that nobody asks for may lack the index, and is not opened."""
@@ -79,8 +80,14 @@ class HopTables:
 
     def buckets(self) -> BucketArrays:
         """Once all `places` are known: a selection that is younger than a bucket may have added a word to it."""
-        shape = (max(len(self._snapshots), 1), max(self._width, 1))
         words = [snapshot.word_addresses() for snapshot in self._snapshots]
+        known = self._buckets
+        if known is None or any(now is not before for now, before in zip(words, known[0], strict=True)):
+            known = self._buckets = words, self._bucket_arrays(words)
+        return known[1]
+
+    def _bucket_arrays(self, words: list[U64]) -> BucketArrays:
+        shape = (max(len(self._snapshots), 1), max(self._width, 1))
         arrays = BucketArrays(
             count=np.array([len(snapshot.metas) for snapshot in self._snapshots], np.int64),
             current_from=np.array([snapshot.current_from for snapshot in self._snapshots], np.int64),
