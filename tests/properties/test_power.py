@@ -22,7 +22,7 @@ from dovetail.query.stream import Stream
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.local import run_local
 from dovetail.runtime.message import Message
-from dovetail.runtime.probe import hop_probe, route_entries, rows_in_flight
+from dovetail.runtime.probe import probe_operator, route_entries, rows_in_flight
 from dovetail.runtime.probe.lone_row_operator import ALL_ENTRIES, LoneRowOperator
 from dovetail.runtime.probe.route_entries import Deal, Route
 from dovetail.runtime.probe.snapshot import MappedBucket
@@ -115,7 +115,7 @@ BUGS = [
     Bug("new rows forget their placing key", ProbeStep, "probing_index", without_placing, known=26),
     Bug("partial results forget their placing key", MappedBucket, "key_codes", by_the_whole_key, CHAINED, known=3),
     Bug("partial results go by another placement", rows_in_flight, "targets", by_an_even_placement, CHAINED),
-    Bug("partitions disagree on a placement", hop_probe, "Route", always(Turned), known=3),
+    Bug("partitions disagree on a placement", probe_operator, "Route", always(Turned), known=3),
     Bug("a unit that joins does nothing", run_local, "run_hop", only_where_units_were_first, known=3),
     Bug("rows are decided too early", LoneRows, "decided_until", always(decided_a_second_early), OUTER, known=4),
     Bug("partners go too early", needs, "_asked_again", always(lambda _live, _relation: ()), OUTER, known=4),

@@ -106,7 +106,9 @@ class _Hop:
         self._alone = ProbeOperator(task, self._snapshots, self._take, self.report, self.work, fold=fold)
         self._probe: HopProbe | None = None
         if hop <= len(flat.hops):
-            self._probe = HopProbe(task, opened, flat, self.report, self.work, self._take, self._outgoing.add)
+            self._probe = HopProbe(
+                task, opened, flat, self.report, self.work, self._take, self._outgoing.add, self._alone
+            )
 
     def _take(self, emit: Emit, frame: Frame) -> None:
         """Rows that are whole: answers, rows of an intermediate, or of groups."""
@@ -118,7 +120,7 @@ class _Hop:
             snapshot = self._snapshots[tree.start]
             emit_rows(self._task, tree, snapshot, self._partition, self._alone, self.report, self._take)
         if self._probe is not None:
-            self._probe.probe_new_rows(self._chunks(), self._alone)
+            self._probe.probe_new_rows(self._chunks())
 
     def _chunks(self) -> dict[str, list[tuple[int, int, int]]]:
         """By the store that is filled: a bucket of the driver, and which of its rows."""
@@ -133,7 +135,7 @@ class _Hop:
     def probe_partials(self, payloads: list[bytes]) -> None:
         if payloads and self._probe is not None:
             epoch = self._task.plan.epoch
-            self._probe.probe_rows(concat_rows([unpack_rows(payload, epoch) for payload in payloads]), self._alone)
+            self._probe.probe_rows(concat_rows([unpack_rows(payload, epoch) for payload in payloads]))
 
     def answer_lone_rows(self, times: Iterable[bytes]) -> None:
         """Rows that are answered for what partners they have."""

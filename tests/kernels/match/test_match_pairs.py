@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dovetail.kernels.match.entry_tables import Entries
+from dovetail.kernels.match.entry_tables import TableEntries
 from dovetail.kernels.match.match_pairs import (
     LegBounds,
     Pairs,
@@ -24,11 +24,12 @@ from dovetail.kernels.match.special_values import ALL_PASS, NO_LOWER, NO_UPPER, 
 I64 = npt.NDArray[np.int64]
 WORDS = 2
 
-# Three bits: collisions and long runs of one code are certain.
-CODES = st.lists(st.integers(0, 7), max_size=30).map(sorted)
-# Against one probe row these are many more, so that positions are searched, not merged.
-MANY_CODES = st.lists(st.integers(0, 7), min_size=20, max_size=60).map(sorted)
-SIZES = st.tuples(CODES, CODES) | st.tuples(st.lists(st.integers(0, 7), max_size=2).map(sorted), MANY_CODES)
+# Few: collisions and long runs of one code are certain. Some differ in their top bits, some in their lowest.
+CODE = st.sampled_from([0, 1, 2, 1 << 61, (1 << 61) + 1, 5 << 61, 7 << 61, (1 << 64) - 1])
+CODES = st.lists(CODE, max_size=30).map(sorted)
+# Against one probe row these are many more, so that positions are searched.
+MANY_CODES = st.lists(CODE, min_size=20, max_size=60).map(sorted)
+SIZES = st.tuples(CODES, CODES) | st.tuples(st.lists(CODE, max_size=2).map(sorted), MANY_CODES)
 
 
 def plain_probe(codes: list[int]) -> ProbeRows:
@@ -223,7 +224,7 @@ def test_many_buckets_are_matched_as_one_after_the_other(
     """The rows, legs and bounds of the first case, and the buckets of all; some of which are not to be seen."""
     probe, bounds = drawn[0][0].probe, drawn[0][0].bounds
     legs = len(drawn[0][0].stored.places)
-    entries: list[Entries | None] = []
+    entries: list[TableEntries | None] = []
     places = np.full((legs, len(drawn)), ALL_PASS, np.int32)
     alone = []
     each_alone = []
@@ -252,6 +253,35 @@ def found_in(pieces: Iterator[Pairs], ordinal: int = 0) -> list[tuple[int, int, 
         for piece in pieces
         for i, ref, bits in zip(piece.probe_idx, piece.stored_refs, piece.bits.T, strict=True)
     ]
+
+
+@pytest.mark.parametrize(("stored_time", "member_time"), [(NULL_TIME, 2), (NULL_TIME, -1), (2, NULL_TIME)])
+@pytest.mark.parametrize(("lower", "upper"), [(-2, NO_UPPER), (NO_LOWER, 2), (-2, 2)])
+def test_a_null_time_is_for_legs_without_bounds_only(
+    stored_time: int, member_time: int, lower: int, upper: int
+) -> None:
+    """Leg 0 has no bounds, so that nothing is left out for both."""
+    probe = ProbeRows(np.zeros(1, np.uint64), np.array([[3]], np.uint64), np.array([[member_time]], np.int64))
+    places = np.array([ALL_PASS, ALL_PASS], np.int32)
+    stored = replace(plain_stored([0]), times=np.array([stored_time], np.int64), places=places)
+    bounds = LegBounds(np.array([[NO_LOWER], [lower]]), np.array([[NO_UPPER], [upper]]))
+    (piece,) = match_pairs(probe, one_bucket(stored), bounds, max_pairs=10)
+    assert piece.bits.tolist() == [[1]]
+
+
+@pytest.mark.parametrize("max_pairs", [1, 2, 3, 1000])
+def test_every_bucket_is_matched_from_the_first_row_on(max_pairs: int) -> None:
+    probe, alone = plain_probe([1, 1, 2]), [one_bucket(plain_stored(codes)) for codes in ([1, 2, 2], [1], [1, 2])]
+    buckets = StoredBuckets(
+        [each.entries[0] for each in alone],
+        np.concatenate([each.time_addresses for each in alone]),
+        [each.time_ranges[0] for each in alone],
+        np.full((1, len(alone)), ALL_PASS, np.int32),
+        np.concatenate([each.word_addresses for each in alone]),
+    )
+    found = matched(list(match_pairs(probe, buckets, NO_BOUNDS, max_pairs=max_pairs)))
+    met = {0: [(0, 0), (1, 0), (2, 1), (2, 2)], 1: [(0, 0), (1, 0)], 2: [(0, 0), (1, 0), (2, 1)]}
+    assert sorted(found) == sorted((row, bucket << 32 | entry) for bucket, of in met.items() for row, entry in of)
 
 
 def test_who_finds_nothing_for_long_is_asked_now_and_then() -> None:

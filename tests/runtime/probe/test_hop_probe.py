@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from dovetail.kernels.match import match_pieces
 from dovetail.runtime.probe import hop_facts, hop_probe, rows_in_flight
 from dovetail.testing.local_session import LocalSession
 
@@ -77,8 +78,8 @@ def test_answers_do_not_depend_on_how_many_rows_are_in_flight_at_once(
         assert usual[name] == expected(name)
     monkeypatch.setattr(hop_probe, "ROWS_AT_ONCE", 200)
     monkeypatch.setattr(hop_probe, "SORTED_FROM_ROWS", 8)
-    monkeypatch.setattr(hop_probe, "FEWEST_PAIRS", 300)
-    monkeypatch.setattr(hop_probe, "CANDIDATES", 40)
+    monkeypatch.setattr(match_pieces, "FEWEST_PAIRS", 300)
+    monkeypatch.setattr(match_pieces, "CANDIDATES", 40)
     monkeypatch.setattr(hop_facts, "ROWS_A_PIECE", 100)
     monkeypatch.setattr(rows_in_flight, "ROWS_A_MESSAGE", 400)
     assert answers(tmp_path / "few", partitions=1) == usual

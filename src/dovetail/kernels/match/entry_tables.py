@@ -51,7 +51,7 @@ def _fill_directory(codes: Any, shift: Any, begins: Any) -> None:
 
 
 @dataclass(frozen=True)
-class Entries:
+class TableEntries:
     """Entries [begin, end) of ascending `codes`, each with its row; the directory is of all of them."""
 
     codes: U64

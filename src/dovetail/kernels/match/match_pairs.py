@@ -20,25 +20,11 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from dovetail.kernels.match.entry_tables import NO_ENTRIES, Entries, make_directory, table_arrays
-from dovetail.kernels.match.match_hop import (
-    CANDIDATES,
-    NEAR,
-    SEGMENT,
-    BucketArrays,
-    NodeArrays,
-    RowArrays,
-    Segments,
-    Stored,
-    from_the_first,
-    make_scratch,
-    match_hop,
-    room_for_pairs,
-)
+from dovetail.kernels.match.entry_tables import NO_ENTRIES, TableEntries, make_directory, table_arrays
+from dovetail.kernels.match.match_hop import NEAR, BucketArrays, NodeArrays, RowArrays, Segments, Stored
+from dovetail.kernels.match.match_pieces import match_pieces
 from dovetail.kernels.match.special_values import NO_LOWER, NO_UPPER
 from dovetail.kernels.word_bits import WORD_BITS, bit_at
-
-_FEWEST_PAIRS = 1 << 10
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
@@ -100,7 +86,7 @@ class StoredBuckets:
     For each leg and bucket the place of the selection's bit: `places[leg, ordinal]`; `word_addresses[ordinal, word]`.
     """
 
-    entries: Sequence[Entries | None]
+    entries: Sequence[TableEntries | None]
     time_addresses: U64
     time_ranges: Sequence[tuple[int, int]]
     places: npt.NDArray[np.int32]
@@ -111,7 +97,7 @@ def one_bucket(stored: StoredRows) -> StoredBuckets:
     """A bucket alone, as ordinal 0."""
     codes, rows = np.ascontiguousarray(stored.codes), np.ascontiguousarray(stored.rows)
     return StoredBuckets(
-        [Entries(codes, rows, 0, len(codes), make_directory(codes))],
+        [TableEntries(codes, rows, 0, len(codes), make_directory(codes))],
         np.array([stored.times.ctypes.data], np.uint64),
         [stored.time_range],
         stored.places.reshape(-1, 1),
@@ -170,21 +156,16 @@ def match_pairs(probe: ProbeRows, stored: StoredBuckets, bounds: LegBounds, *, m
     # Members' times are given: each member is a store of one bucket, in which a probe row is the row of its number.
     refs = np.tile(np.arange(len(probe.codes), dtype=np.uint64), (len(probe.times), 1))
     whole = (np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(1, np.int64), np.full(1, len(probe.codes)))
-    most = max(min(max_pairs, CANDIDATES), 1)
     for word in range(len(probe.bits)):
         rows = RowArrays(probe.codes, probe.bits[word], refs)
         looked_at = Stored(_one_node(bounds, word), tables, buckets, places)
-        scratch, at, counts = make_scratch(len(refs), most), from_the_first(), np.zeros((1, 3), np.int64)
-        room = max(min(max_pairs, max(_FEWEST_PAIRS, len(probe.codes))), most)
-        while at[SEGMENT] == 0:
-            found, near = room_for_pairs(room), int(counts[0, NEAR])
-            void = np.zeros(1, np.uint64)
-            count = int(match_hop(rows, Segments(*whole), looked_at, void, at, scratch, counts, found))
-            bits = np.zeros((len(probe.bits), count), np.uint64)
-            bits[word] = found.word[:count]
+        counts, near = np.zeros((1, 3), np.int64), 0
+        for found in match_pieces(rows, Segments(*whole), looked_at, np.zeros(1, np.uint64), counts, max_pairs):
+            bits = np.zeros((len(probe.bits), len(found.row)), np.uint64)
+            bits[word] = found.word
             # Even if it is empty: whoever asks looks at the time now and then.
-            yield Pairs(found.row[:count].astype(np.int64), found.ref[:count], bits, int(counts[0, NEAR]) - near)
-            room = max(min(max_pairs, 4 * room), most)
+            yield Pairs(found.row.astype(np.int64), found.ref, bits, int(counts[0, NEAR]) - near)
+            near = int(counts[0, NEAR])
 
 
 def _buckets(probe: ProbeRows, stored: StoredBuckets) -> BucketArrays:

@@ -40,13 +40,13 @@ class HopPairs:
         return Frame(stores, (*(refs[row] for refs in self.rows.refs), self.ref[idx]))
 
 
-def pairs_in_pieces(rows: RowsInFlight, found: FoundPairs, count: int, rows_a_piece: int | None) -> Iterator[HopPairs]:
+def pairs_in_pieces(rows: RowsInFlight, found: FoundPairs, rows_a_piece: int | None) -> Iterator[HopPairs]:
     """What was found, at most so many at once; a piece without pairs if there are none."""
+    count = len(found.row)
     size = count if rows_a_piece is None else rows_a_piece
     for lower in range(0, max(count, 1), max(size, 1)):
-        piece = slice(lower, min(lower + size, count))
-        row = found.row[piece]
-        yield HopPairs(rows, row, found.ref[piece], found.word[piece], rows.nodes[row])
+        row, ref, word = (column[lower : lower + size] for column in found)
+        yield HopPairs(rows, row, ref, word, rows.nodes[row])
 
 
 class VoidLegs:

@@ -17,20 +17,8 @@ import numpy.typing as npt
 
 from dovetail.kernels.match.hand_on import sort_by_node
 from dovetail.kernels.match.leg_bits import no_bits
-from dovetail.kernels.match.match_hop import (
-    CANDIDATES,
-    KEPT,
-    LOOKS,
-    NEAR,
-    SEGMENT,
-    RowArrays,
-    Segments,
-    Stored,
-    from_the_first,
-    make_scratch,
-    match_hop,
-    room_for_pairs,
-)
+from dovetail.kernels.match.match_hop import KEPT, LOOKS, NEAR, RowArrays, Segments, Stored
+from dovetail.kernels.match.match_pieces import match_pieces
 from dovetail.kernels.match.start_rows import Starts, start_rows
 from dovetail.kernels.word_bits import WORD_BITS
 from dovetail.lowering.flat_plan import FlatHop, FlatNode, FlatPlan
@@ -53,7 +41,6 @@ U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
 RowsOfBucket = tuple[int, int, int]
 """A bucket by its ordinal, its first row, and the one behind the last."""
-FEWEST_PAIRS = 1 << 16
 ROWS_AT_ONCE = 1 << 22
 """So many are in flight from new buckets at once: with hundreds of nodes a large batch would take all memory."""
 SORTED_FROM_ROWS = 1 << 13
@@ -75,7 +62,7 @@ class Stretch:
 
 
 class HopProbe:
-    """Whole rows go to `take`, longer partial results to `send_on`."""
+    """Whole rows go to `take`, longer partial results to `send_on`; nodes that are probed alone to `alone`."""
 
     def __init__(
         self,
@@ -86,6 +73,7 @@ class HopProbe:
         work: UnitWork,
         take: TakeRows,
         send_on: SendOn,
+        alone: ProbeOperator,
     ) -> None:
         number = work.hop
         self._task = task
@@ -99,13 +87,14 @@ class HopProbe:
         self._work = work
         self._take = take
         self._send_on = send_on
+        self._alone = alone
         self._facts = hop_facts(task.plan, flat, number, task.timezone)
         self._void = VoidLegs(flat, self._hop, report)
         self._decider = PairDecider(task, flat, self._hop, self._facts, opened.snapshots, report, self._void)
         self._route_by_index: dict[int, Route] = {}
         self._probed: dict[Part, tuple[I64, I64]] = {}
 
-    def probe_new_rows(self, chunks: Mapping[str, Sequence[RowsOfBucket]], alone: ProbeOperator) -> None:
+    def probe_new_rows(self, chunks: Mapping[str, Sequence[RowsOfBucket]]) -> None:
         """What new rows meet; those of a fill are stored ones, `chunks` by the store that is filled."""
         tables = self._tables
         starts: list[tuple[int, ...]] = []
@@ -130,11 +119,9 @@ class HopProbe:
         for piece in _pieces(sizes):
             own = Starts(*(column[piece] for column in asked))
             rows, ends, looked = start_rows(own, self._hop.arrays, entries, tables.buckets(), places)
-            self._probe_started(own.node, parts[piece], rows, ends, looked, alone)
+            self._probe_started(own.node, parts[piece], rows, ends, looked)
 
-    def _probe_started(
-        self, node_of_start: I64, parts: list[Part], rows: RowArrays, ends: I64, looked: I64, alone: ProbeOperator
-    ) -> None:
+    def _probe_started(self, node_of_start: I64, parts: list[Part], rows: RowArrays, ends: I64, looked: I64) -> None:
         """Rows start after start; each start looked at so many entries."""
         begins = np.concatenate([[0], ends[:-1]])
         for part in set(parts):
@@ -148,9 +135,9 @@ class HopProbe:
             if begin < end
         ]
         in_flight = RowsInFlight(np.repeat(node_of_start, ends - begins), rows.codes, rows.words, rows.refs)
-        self._probe(in_flight, stretches, alone)
+        self._probe(in_flight, stretches)
 
-    def probe_rows(self, rows: RowsInFlight, alone: ProbeOperator) -> None:
+    def probe_rows(self, rows: RowsInFlight) -> None:
         """What rows meet that came from the hop before."""
         order, ends = sort_by_node(rows.nodes, len(self._hop.nodes))
         begins = np.concatenate([[0], ends[:-1]])
@@ -173,7 +160,7 @@ class HopProbe:
             own = [each for each in stretches if each.part is part]
             counts = np.array([each.end - each.begin for each in own], np.int64)
             self._count_probing(part, np.array([each.node for each in own], np.int64), counts, counts)
-        self._probe(rows.take(order), [each for each in stretches if each.begin < each.end], alone)
+        self._probe(rows.take(order), [each for each in stretches if each.begin < each.end])
 
     def _buckets_to_start_from(
         self, node: FlatNode, chunks: Mapping[str, Sequence[RowsOfBucket]]
@@ -189,9 +176,7 @@ class HopProbe:
         number = int(self._facts.index_of_node[node])
         found = self._route_by_index.get(number)
         if found is None:
-            plan, (store, index) = self._task.plan, self._flat.indexes[number]
-            placement = plan.placement_of(store, index)
-            found = self._route_by_index[number] = Route(plan.routing(store, index), placement, self._work.partition)
+            found = self._route_by_index[number] = self._alone.route(self._hop.nodes[node].node)
         return found
 
     def _queries_at(self, nodes: Iterable[int]) -> set[str]:
@@ -218,7 +203,7 @@ class HopProbe:
         np.add.at(probed, nodes, rows)
         np.add.at(wanted_by_node, nodes, wanted)
 
-    def _probe(self, rows: RowsInFlight, stretches: list[Stretch], alone: ProbeOperator) -> None:
+    def _probe(self, rows: RowsInFlight, stretches: list[Stretch]) -> None:
         counts = np.zeros((len(self._hop.nodes), 3), np.int64)
         together = [each for each in stretches if not self._facts.is_alone[each.node]]
         if together:
@@ -227,7 +212,7 @@ class HopProbe:
         self._probed = {}
         for each in stretches:
             if self._facts.is_alone[each.node] and not self._is_void(self._hop.nodes[each.node]):
-                self._probe_alone(rows, each, alone)
+                self._probe_alone(rows, each)
 
     def _probe_together(self, rows: RowsInFlight, stretches: list[Stretch], counts: I64) -> None:
         tables = self._tables
@@ -239,23 +224,18 @@ class HopProbe:
         codes = tables.codes(set().union(*(self._facts.code_columns[node] for node in active)))
         stored = Stored(self._hop.arrays, tables.entries(), tables.buckets(), places)
         flying = RowArrays(*(np.require(each, requirements=["C", "W"]) for each in (rows.codes, rows.words, rows.refs)))
-        most = max(min(self._task.max_pairs, CANDIDATES), 1)
-        room = max(min(self._task.max_pairs, max(FEWEST_PAIRS, len(rows))), most)
-        scratch, at = make_scratch(len(rows.refs), most), from_the_first()
         watch = Stopwatch()
         self._void.look()
-        while at[SEGMENT] < len(segments.node):
-            found, looked = room_for_pairs(room), counts[:, LOOKS].copy()
-            count = int(match_hop(flying, segments, stored, self._void.masks, at, scratch, counts, found))
-            looked = counts[:, LOOKS] - looked
-            for pairs in pairs_in_pieces(rows, found, count, self._facts.rows_a_piece):
-                self._decider.decide(pairs, looked, watch)
+        looked = counts[:, LOOKS].copy()
+        for found in match_pieces(flying, segments, stored, self._void.masks, counts, self._task.max_pairs):
+            looks, looked = counts[:, LOOKS] - looked, counts[:, LOOKS].copy()
+            for pairs in pairs_in_pieces(rows, found, self._facts.rows_a_piece):
+                self._decider.decide(pairs, looks, watch)
                 self._decider.emit(pairs, self._take)
                 if self._following is not None:
                     self._next_rows(self._following).pass_on(pairs, codes)
-                looked = np.zeros_like(looked)
+                looks = np.zeros_like(looks)
                 watch.lap()
-            room = max(min(self._task.max_pairs, 4 * room), most)
 
     def _next_rows(self, following: FlatHop) -> NextRows:
         return NextRows(self._task, self._hop, following, self._facts, self._snapshots, self._report, self._send_on)
@@ -311,7 +291,7 @@ class HopProbe:
                     StepCount(name, self._number, int(probed[node]), kept, int(wanted[node]), near, copies)
                 )
 
-    def _probe_alone(self, rows: RowsInFlight, stretch: Stretch, alone: ProbeOperator) -> None:
+    def _probe_alone(self, rows: RowsInFlight, stretch: Stretch) -> None:
         """Its rows as `ProbeOperator` wants them: in the order of the codes, a bit for every leg of the whole node."""
         node = self._hop.nodes[stretch.node]
         order = np.argsort(rows.codes[stretch.begin : stretch.end], kind="stable") + stretch.begin
@@ -328,7 +308,7 @@ class HopProbe:
                 self._next_rows(self._following).pass_on(_found_alone(node, joined, bits), codes)
 
         partial = Partial(node.node.id, rows.codes[order], frame, bits)
-        alone.probe(node.node, partial, send_on, part=stretch.part, unwanted_rows=stretch.unwanted)
+        self._alone.probe(node.node, partial, send_on, part=stretch.part, unwanted_rows=stretch.unwanted)
 
 
 def _pieces(sizes: I64) -> Iterator[slice]:

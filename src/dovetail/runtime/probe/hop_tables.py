@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dovetail.core.errors import EvaluationError
-from dovetail.kernels.match.entry_tables import NO_ENTRIES, Entries, TableArrays, table_arrays
+from dovetail.kernels.match.entry_tables import NO_ENTRIES, TableArrays, TableEntries, table_arrays
 from dovetail.kernels.match.match_hop import BucketArrays
 from dovetail.kernels.match.special_values import NONE_PASS
 from dovetail.lowering.flat_plan import FlatPlan
@@ -31,11 +31,11 @@ class HopTables:
     """
 
     def __init__(self, flat: FlatPlan, snapshots: Mapping[str, StoreSnapshot]) -> None:
-        self.flat = self._flat = flat
+        self.flat = flat
         self._snapshots = [snapshots[store] for store in flat.stores]
         self._number_by_table: dict[tuple[str, str, EntryChoice], int] = {}
         self._tables: list[list[tuple[int, ...]]] = []
-        self._held: list[Entries] = []
+        self._held: list[TableEntries] = []
         self._width = max((len(snapshot.metas) for snapshot in self._snapshots), default=0)
         self._entries: TableArrays | None = None
         self._places = np.full((max(len(flat.asks), 1), max(self._width, 1)), NONE_PASS, np.int32)
@@ -68,7 +68,7 @@ class HopTables:
         """Where the bits of these selections lie, by selection and bucket; those of others are not looked at."""
         for number in asks:
             if not self._is_placed[number]:
-                ask = self._flat.asks[number]
+                ask = self.flat.asks[number]
                 found = self._snapshots[ask.store].places(ask.selection, ask.text, ask.first_batch)
                 self._places[number, : len(found.by_bucket)] = found.by_bucket
                 self._is_placed[number] = True
@@ -114,10 +114,10 @@ class HopTables:
 
     def codes(self, columns: Iterable[int]) -> tuple[U64, U64]:
         """By code column and bucket where the codes of its rows begin, and the bytes that tell a NULL: 0 if none."""
-        shape = (max(len(self._flat.code_columns), 1), max(self._width, 1))
+        shape = (max(len(self.flat.code_columns), 1), max(self._width, 1))
         codes, valid = np.zeros(shape, np.uint64), np.zeros(shape, np.uint64)
         for number in columns:
-            column = self._flat.code_columns[number]
+            column = self.flat.code_columns[number]
             found = self._snapshots[column.store].code_addresses(column.columns, column.placing)
             codes[number, : len(found)] = [address for address, _ in found]
             valid[number, : len(found)] = [address for _, address in found]

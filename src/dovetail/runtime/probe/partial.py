@@ -20,6 +20,3 @@ class Partial:
     codes: U64
     frame: Frame
     bits: U64
-
-    def take(self, idx: npt.NDArray[np.int64]) -> Partial:
-        return Partial(self.node, self.codes[idx], self.frame.take(idx), self.bits[:, idx])

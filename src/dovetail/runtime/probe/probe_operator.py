@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dovetail.kernels.evaluate.evaluate import evaluate_mask
-from dovetail.kernels.match.entry_tables import Entries as TableEntries
+from dovetail.kernels.match.entry_tables import TableEntries
 from dovetail.kernels.match.leg_bits import counts_of_legs, rows_of_leg
 from dovetail.kernels.match.match_pairs import LegBounds, Pairs, ProbeRows, StoredBuckets, StoredRows, match_pairs
 from dovetail.kernels.match.match_ranges import match_ranges

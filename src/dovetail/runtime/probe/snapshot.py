@@ -20,8 +20,7 @@ from dovetail.core.errors import EvaluationError, charged
 from dovetail.kernels.arrow_types import arrow_type
 from dovetail.kernels.evaluate.evaluate import evaluate_mask
 from dovetail.kernels.gather_rows import ABSENT, Gatherer, gather_fixed, make_refs
-from dovetail.kernels.match.entry_tables import Directory, make_directory
-from dovetail.kernels.match.entry_tables import Entries as TableEntries
+from dovetail.kernels.match.entry_tables import Directory, TableEntries, make_directory
 from dovetail.kernels.match.hash_keys import KeyCodes, hash_keys
 from dovetail.kernels.match.match_ranges import EntryValues
 from dovetail.kernels.match.order_values import order_values
