@@ -41,17 +41,21 @@ def _entries(keys: I64, times: I64 | None) -> IndexEntries:
 
 
 def near_pairs(a: Side, b: Side, lower_us: int | None, upper_us: int | None, *, same_key: bool) -> int:
-    apart = b.times[None, :] - a.times[:, None]
-    is_near = np.ones(apart.shape, np.bool_)
-    if lower_us is not None:
-        is_near &= apart >= lower_us
-    if upper_us is not None:
-        is_near &= apart <= upper_us
-    if lower_us is not None or upper_us is not None:
-        is_near &= (b.times[None, :] != NULL_TIME) & (a.times[:, None] != NULL_TIME)
-    if same_key:
-        is_near &= b.keys[None, :] == a.keys[:, None]
-    return int(is_near.sum())
+    """Counted key by key among sorted times: all pairs at once would be millions."""
+    is_timed = lower_us is not None or upper_us is not None
+    known = [side.times != NULL_TIME if is_timed else np.ones(len(side.times), np.bool_) for side in (a, b)]
+    groups = np.intersect1d(a.keys, b.keys).tolist() if same_key else [None]
+    count = 0
+    for key in groups:
+        times, others = (
+            side.times[is_known if key is None else is_known & (side.keys == key)]
+            for side, is_known in zip((a, b), known, strict=True)
+        )
+        others = np.sort(others)
+        ends = len(others) if upper_us is None else np.searchsorted(others, times + upper_us, "right")
+        begins = 0 if lower_us is None else np.searchsorted(others, times + lower_us)
+        count += int(np.broadcast_to(np.maximum(ends - begins, 0), times.shape).sum())
+    return count
 
 
 ROWS = st.lists(st.tuples(st.integers(0, 5), st.sampled_from([NULL_TIME, -3, 0, 1, 2, 9])), max_size=30)
