@@ -7,7 +7,6 @@ attempt.
 
 from __future__ import annotations
 
-import zlib
 from pathlib import Path
 from uuid import uuid4
 
@@ -18,7 +17,7 @@ from dovetail.core.private_files import private_folder
 from dovetail.core.sync import sync_later
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.report import TaskReport
-from dovetail.store.checksum import ChecksumFile
+from dovetail.store.checksum import ChecksumFile, checksum_of
 from dovetail.store.layout import result_file, shared_answers_file
 from dovetail.store.manifest import ResultPart
 
@@ -72,7 +71,7 @@ class _SharedFile:
             self._file = ChecksumFile(path)
         offset, rows = self._file.size_bytes, sum(piece.num_rows for piece in pieces)
         self._file.write(content)
-        self._parts.append(ResultPart(query, self._path, rows, len(content), zlib.crc32(content), offset))
+        self._parts.append(ResultPart(query, self._path, rows, len(content), checksum_of(content), offset))
 
     def _head(self, schema: pa.Schema) -> pa.Buffer:
         """The message that begins a stream; many queries have the same."""

@@ -6,7 +6,6 @@ the batch that took them again, if one did.
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -21,7 +20,7 @@ import pyarrow.parquet as pq
 from dovetail.core.errors import DamagedFile
 from dovetail.core.private_files import private_folder
 from dovetail.core.sync import sync_later
-from dovetail.store.checksum import ChecksumFile, file_checksum
+from dovetail.store.checksum import ChecksumFile, checksum_of, file_checksum
 from dovetail.store.layout import bad_rows_file
 
 SOURCE = "#source"
@@ -118,7 +117,7 @@ def _read(root: Path, file: BadFile) -> pa.Table:
         content = (root / file.path).read_bytes()
     except FileNotFoundError:
         raise _damaged(root, file, "is missing") from None
-    if zlib.crc32(content) != file.checksum:
+    if checksum_of(content) != file.checksum:
         raise _damaged(root, file, "has other bytes than were committed")
     return pq.read_table(pa.BufferReader(content)).slice(0, file.rows)
 

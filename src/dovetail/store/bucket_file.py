@@ -18,7 +18,6 @@ the batch it has each row once; whatever is not read through one looks at home r
 from __future__ import annotations
 
 import sys
-import zlib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -33,7 +32,7 @@ from dovetail.core.errors import BucketCorrupt, BucketMissing, SessionError
 from dovetail.core.private_files import private_folder
 from dovetail.core.sync import sync_later
 from dovetail.kernels.match.special_values import NULL_TIME
-from dovetail.store.checksum import ChecksumFile, FileIdentity, file_checksum
+from dovetail.store.checksum import ChecksumFile, FileIdentity, checksum_of, file_checksum
 
 U64 = npt.NDArray[np.uint64]
 U32 = npt.NDArray[np.uint32]
@@ -223,7 +222,7 @@ class Bucket:
         self._identity = _identity(self._path, meta)
         try:
             file = _read(self._path) if meta.size_bytes <= MOST_BYTES_READ else pa.memory_map(str(self._path))
-            is_whole = zlib.crc32(file.read_buffer()) == meta.checksum
+            is_whole = checksum_of(file.read_buffer()) == meta.checksum
         except OSError as error:
             raise BucketCorrupt(f"bucket file {meta.path} cannot be read: {error}", hint=_RESTORE_HINT) from error
         if not is_whole:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from isal.isal_zlib import crc32
 
 from dovetail.core.private_files import open_private_bytes
 
@@ -26,11 +27,16 @@ class FileIdentity:
         return FileIdentity(found.st_ino, found.st_size, found.st_mtime_ns)
 
 
+def checksum_of(content: Any, before: int = 0) -> int:
+    """As `zlib.crc32`, five times as fast: all that is written, or read for the first time, passes through it."""
+    return crc32(content, before)
+
+
 def file_checksum(path: Path) -> int:
     checksum = 0
     with path.open("rb") as file:
         while piece := file.read(_PIECE_BYTES):
-            checksum = zlib.crc32(piece, checksum)
+            checksum = checksum_of(piece, checksum)
     return checksum
 
 
@@ -54,7 +60,7 @@ class ChecksumFile:
         self.closed = True
 
     def write(self, data: Any) -> int:
-        self.checksum = zlib.crc32(data, self.checksum)
+        self.checksum = checksum_of(data, self.checksum)
         view = memoryview(data)
         while view:
             view = view[self._file.write(view) :]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Generator, Iterable
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dovetail.core.errors import DamagedFile
-from dovetail.store.checksum import FileIdentity, file_checksum
+from dovetail.store.checksum import FileIdentity, checksum_of, file_checksum
 from dovetail.store.layout import result_batch
 from dovetail.store.manifest import ResultPart
 
@@ -59,7 +58,7 @@ def _range(path: Path, part: ResultPart, identity: FileIdentity) -> pa.Buffer:
     with pa.OSFile(str(path)) as opened:
         opened.seek(part.offset)
         content = opened.read_buffer(part.size_bytes)
-    _compare(path, part, zlib.crc32(content), identity)
+    _compare(path, part, checksum_of(content), identity)
     return content
 
 
@@ -71,7 +70,7 @@ def _opened(root: Path, part: ResultPart) -> pq.ParquetFile:
         return pq.ParquetFile(path)
     with pa.OSFile(str(path)) as opened:
         content = opened.read_buffer()
-    _compare(path, part, None if part.checksum is None else zlib.crc32(content), identity)
+    _compare(path, part, None if part.checksum is None else checksum_of(content), identity)
     try:
         return pq.ParquetFile(pa.BufferReader(content))
     except pa.ArrowInvalid:
