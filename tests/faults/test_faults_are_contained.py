@@ -93,14 +93,14 @@ PLACES: dict[str, tuple[str, Any, str, Callable[..., bool]]] = {
     "waiting": (
         CULPRIT,
         result_sink.ResultSink,
-        "add",
-        lambda _, emit, *__: _is_of_culprit(emit.query),
+        "add_alike",
+        lambda _, __, queries, *___: any(map(_is_of_culprit, queries)),
     ),
     "gathering values": (
         CULPRIT,
         result_sink.ResultSink,
-        "_gather",
-        lambda _, emit, *__: _is_of_culprit(emit.query),
+        "_values",
+        lambda _, output, *__: any(column.name == "r" for column in output),
     ),
     "writing": (CULPRIT, answer_files.AnswerFiles, "write", lambda _, query, *__: _is_of_culprit(query)),
     "grouping": (GROUPS, folder, "fold_rows", lambda group, *_: group.keys[0][1] == DOUBLE),
@@ -141,7 +141,7 @@ def _runs_culprit(plan: SharedPlan) -> bool:
 
 @pytest.mark.parametrize("at", [0, 1, 2])
 @pytest.mark.parametrize("error", [KeyError("nobody foresaw this"), WorkerLost("gone")], ids=["raised", "gone"])
-@pytest.mark.parametrize("stage", ["run_source", "run_hop"])
+@pytest.mark.parametrize("stage", ["run_source", "run_hops"])
 def test_the_culprit_of_a_batch_that_just_fails_is_found(
     stage: str, error: Exception, at: int, undisturbed: Answers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -201,8 +201,8 @@ def test_a_worker_that_is_gone_once_is_nobodys_fault(
     undisturbed: Answers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     once: Iterator[bool] = iter([True])
-    broken = _breaking(hop_operator.run_hop, WorkerLost("gone"), lambda *_: next(once, False))
-    monkeypatch.setattr(run_local, "run_hop", broken)
+    broken = _breaking(hop_operator.run_hops, WorkerLost("gone"), lambda *_: next(once, False))
+    monkeypatch.setattr(run_local, "run_hops", broken)
     answers, culprit = run(tmp_path, CULPRIT, at=0)
     assert answers == undisturbed
     assert not is_stopped(culprit)
@@ -211,7 +211,7 @@ def test_a_worker_that_is_gone_once_is_nobodys_fault(
 def test_a_batch_that_fails_without_any_query_ends_the_session_with_what_is_known(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_local, "run_hop", _breaking(hop_operator.run_hop, KeyError("lost"), lambda *_: True))
+    monkeypatch.setattr(run_local, "run_hops", _breaking(hop_operator.run_hops, KeyError("lost"), lambda *_: True))
     with pytest.raises(TaskFailed, match="KeyError: 'lost'"):
         run(tmp_path, CULPRIT)
 

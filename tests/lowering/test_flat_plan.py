@@ -18,7 +18,7 @@ from dovetail.plan.store_plan import Retention, StorePlan
 from dovetail.query.expression import TRUE, Column
 from dovetail.query.join_query import OutputColumn
 from dovetail.query.types import INT
-from tests.support.small_plan import INDEX, KEY, plan_of, step
+from tests.support.generators.small_plan import INDEX, KEY, plan_of, step
 
 
 @pytest.mark.parametrize("queries", [1, 2, 64, 65, 130, 200])

@@ -79,9 +79,9 @@ class Turned(Route):
 def only_where_units_were_first(right: Callable[..., Iterator[Message]]) -> Callable[..., Iterator[Message]]:
     first_count: dict[str, int] = {}
 
-    def run_known(task: BatchTask, partition: int, hop: int, received: Iterable[Message]) -> Iterator[Message]:
+    def run_known(task: BatchTask, partition: int, hops: range, received: Iterable[Message]) -> Iterator[Message]:
         known = first_count.setdefault(task.root, task.plan.placement.partition_count)
-        return right(task, partition, hop, received) if partition < known else iter(())
+        return right(task, partition, hops, received) if partition < known else iter(())
 
     return run_known
 
@@ -116,7 +116,7 @@ BUGS = [
     Bug("partial results forget their placing key", MappedBucket, "key_codes", by_the_whole_key, CHAINED, known=3),
     Bug("partial results go by another placement", rows_in_flight, "targets", by_an_even_placement, CHAINED),
     Bug("partitions disagree on a placement", probe_operator, "Route", always(Turned), known=3),
-    Bug("a unit that joins does nothing", run_local, "run_hop", only_where_units_were_first, known=3),
+    Bug("a unit that joins does nothing", run_local, "run_hops", only_where_units_were_first, known=3),
     Bug("rows are decided too early", LoneRows, "decided_until", always(decided_a_second_early), OUTER, known=4),
     Bug("partners go too early", needs, "_asked_again", always(lambda _live, _relation: ()), OUTER, known=4),
     Bug(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dovetail.core.errors import EvaluationError
-from dovetail.plan.query_limits import Found
+from dovetail.plan.query_limits import BatchLimits, Found, QueryLimits
 from dovetail.plan.store_plan import IndexPlan
 from dovetail.query.expression import Column
 from dovetail.query.types import BIGINT
@@ -132,3 +132,16 @@ def test_time_of_a_part_adds_up_also_when_it_fails() -> None:
     with pytest.raises(ValueError, match="broken"), report.timed("part"):
         raise ValueError("broken")
     assert report.seconds_by_part["part"] > first
+
+
+def test_evaluations_get_what_time_is_left_to_one_of_those_they_are_for() -> None:
+    limits = BatchLimits(QueryLimits(ms=1000.0), {"free": QueryLimits(), "short": QueryLimits(ms=10.0)})
+    report = TaskReport()
+    assert report.left_ms(["a"], limits) == 1000.0
+    report.count("a", Found(ms=400.0), limits)
+    report.count("b", Found(ms=300.0), limits)
+    report.count("short", Found(ms=30.0), limits)
+    assert report.left_ms(["a"], limits) == 600.0
+    assert report.left_ms(["a", "b"], limits) == 700.0
+    assert report.left_ms(["short"], limits) == 0.0
+    assert report.left_ms(["a", "free"], limits) is None

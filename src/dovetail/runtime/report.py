@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dovetail.core.errors import EvaluationError, charged
+from dovetail.kernels.evaluate.work_limit import work_limit
 from dovetail.kernels.match.summarize_codes import count_by_group, heavy_codes, smallest_codes, smallest_spread_codes
 from dovetail.kernels.select.select_rows import SelectionWords, spread_rows
 from dovetail.plan.query_limits import BatchLimits, Found
@@ -317,12 +318,26 @@ class TaskReport:
 
     @contextmanager
     def working_for(self, queries: Collection[str], limits: BatchLimits) -> Iterator[None]:
-        """Charge them the time that is spent inside, in equal shares; who had too much of it is void from then on."""
+        """Charge them the time that is spent inside, in equal shares; who had too much of it is void from then on.
+
+        An evaluation inside is given up once none of them has time left.
+        """
         watch = Stopwatch()
         try:
-            yield
+            with work_limit(self.left_ms(queries, limits)):
+                yield
         finally:
             self.spend(queries, watch.lap(), limits)
+
+    def left_ms(self, queries: Collection[str], limits: BatchLimits) -> float | None:
+        """What one of them may work at most before it is stopped; None: as long as it takes."""
+        left = 0.0
+        for query in queries:
+            most_ms, found = limits.of(query).ms, self.found.get(query)
+            if most_ms is None:
+                return None
+            left = max(left, most_ms - (0.0 if found is None else found.ms))
+        return left
 
     def spend(self, queries: Collection[str], taken_s: float, limits: BatchLimits) -> None:
         share_ms = taken_s * 1e3 / max(len(queries), 1)

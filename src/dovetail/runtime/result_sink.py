@@ -16,23 +16,25 @@ from dovetail.kernels.evaluate.sizes import WORK_BYTES
 from dovetail.plan.fill import filled_by
 from dovetail.plan.probe_tree import Emit
 from dovetail.plan.query_limits import Found
+from dovetail.query.join_query import OutputColumn
 from dovetail.query.output_names import unique_names
 from dovetail.runtime.answer_files import AnswerFiles
 from dovetail.runtime.batch_task import BatchTask
-from dovetail.runtime.probe.frame import Frame, FrameValues, concat_frames, slice_of, smaller_frames
+from dovetail.runtime.probe.decide_pairs import FEW_ROWS
+from dovetail.runtime.probe.emit_order import Alike
+from dovetail.runtime.probe.frame import Frame, FrameValues, slice_of, smaller_frames
 from dovetail.runtime.probe.snapshot import StoreSnapshot
 from dovetail.runtime.report import TaskReport
 from dovetail.runtime.source.store_writer import StoreWriter
 from dovetail.runtime.stopwatch import Stopwatch
-from dovetail.runtime.waiting_rows import WaitingRoom, WaitingRows
+from dovetail.runtime.waiting_rows import AlikeRows, WaitingRoom, WaitingRows
 from dovetail.store.bucket_file import BucketMeta, times_of
 
 MAX_WAITING_ROWS = 1_000_000
 ROWS_A_PIECE = 1 << 16
-FEW_ROWS = 1 << 12
-"""Whoever has more pays by the row and not by the piece."""
+MAX_ALIKE_ROWS = 1 << 18
 BYTES_AT_ONCE = 64 << 20
-BYTES_OF_A_PIECE, BYTES_OF_A_ROW = WORK_BYTES, 4 * WORK_BYTES
+BYTES_OF_A_PIECE, BYTES_OF_A_ROW = WORK_BYTES, 256 << 20
 """Of all columns: so much is made before anybody looks at the time again."""
 
 
@@ -54,6 +56,7 @@ class ResultSink:
         self._report = report
         self._answers = answers
         self._waiting = WaitingRoom()
+        self._alike: dict[Alike, AlikeRows] = {}
         self._pieces: dict[str, list[pa.RecordBatch]] = {}
         self._piece_bytes: dict[str, int] = {}
 
@@ -67,6 +70,13 @@ class ResultSink:
         else:
             self._store(emit.into, emit.query)
 
+    def add_alike(self, alike: Alike, queries: list[str], sizes: list[int], frame: Frame) -> None:
+        """Answers of several queries, one query's after the other's, each so many rows."""
+        waiting = self._alike.setdefault(alike, AlikeRows(alike.output))
+        waiting.add(queries, sizes, frame)
+        if waiting.rows >= MAX_ALIKE_ROWS:
+            self._gather_alike(self._alike.pop(alike))
+
     @property
     def stored(self) -> list[BucketMeta]:
         """The buckets of intermediates."""
@@ -74,10 +84,11 @@ class ResultSink:
 
     def close(self) -> None:
         rest = self._waiting.empty()
-        for alike in _alike(rest):
-            if len(alike) == 1 or not self._gather_together(alike):
-                for waiting in alike:
-                    self._materialize(waiting)
+        alike, others = _alike(rest)
+        for few in (*self._alike.values(), *alike):
+            self._gather_alike(few)
+        for waiting in others:
+            self._materialize(waiting)
         stores = {waiting.emit.query: waiting.emit.into for waiting in rest if waiting.emit.into}
         for query, store in stores.items():
             self._store(store, query)
@@ -92,32 +103,38 @@ class ResultSink:
             for lower in range(0, len(frame), ROWS_A_PIECE):
                 self._gather(waiting.emit, slice_of(frame, lower, ROWS_A_PIECE))
 
-    def _gather_together(self, alike: list[WaitingRows]) -> bool:
-        """The same columns of the same stores for several queries, made once; False if they must be made apart.
+    def _gather_alike(self, few: AlikeRows) -> None:
+        """The same columns of the same stores for several queries, made once; apart only if that fails.
 
         With hundreds of queries most answers are a few rows, and most queries ask for what some others do.
         """
-        live = [waiting for waiting in alike if waiting.emit.query not in self._report.void_queries]
-        if not live:
-            return True
-        watch = Stopwatch()
-        frames = [waiting.frame for waiting in live]
+        frame, watch, begin = few.frame, Stopwatch(), 0
         try:
-            arrays = self._values(live[0].emit, concat_frames(frames))
+            whole = _named(few.output, self._values(few.output, frame))
         except Exception as error:  # noqa: BLE001 - made apart, it fails for who asks for it
-            charged(error)
-            return False
-        whole = _named(live[0].emit, arrays)
+            self._gather_apart(few, frame, charged(error))
+            return
         row_bytes = _bytes_of_every_row(whole)
-        share_s, begin = watch.lap() / max(whole.num_rows, 1), 0
-        for waiting, frame in zip(live, frames, strict=True):
-            query, rows = waiting.emit.query, len(frame)
-            with self._report.charging({query}):
-                self._report.spend((query,), share_s * rows, self._task.limits)
-                piece = whole.slice(begin, rows)
-                self._keep(waiting.emit, piece, piece.nbytes if row_bytes is None else row_bytes * rows)
+        row_ms = watch.lap() * 1e3 / max(whole.num_rows, 1)
+        for query, rows in zip(few.queries, few.sizes, strict=True):
+            piece = whole.slice(begin, rows)
+            size_bytes = piece.nbytes if row_bytes is None else row_bytes * rows
+            if query not in self._report.void_queries:
+                with self._report.charging({query}):
+                    self._keep(query, piece, Found(result_bytes=size_bytes, ms=row_ms * rows))
             begin += rows
-        return True
+
+    def _gather_apart(self, few: AlikeRows, frame: Frame, error: Exception) -> None:
+        begin = 0
+        for query, rows in zip(few.queries, few.sizes, strict=True):
+            parts: Iterable[Frame] = (slice_of(frame, begin, rows),)
+            if isinstance(error, ColumnTooLarge) and rows == len(frame) > 1:
+                # What is too large for one query is not tried again whole.
+                parts = smaller_frames(frame, error)
+            with self._report.charging({query}):
+                for part in parts:
+                    self._gather(Emit(query, 0, few.output), part)
+            begin += rows
 
     def _gather(self, emit: Emit, frame: Frame) -> None:
         """The values of these rows; of fewer at a time if they would be too large together."""
@@ -125,26 +142,25 @@ class ResultSink:
             return
         try:
             with self._report.working_for((emit.query,), self._task.limits):
-                arrays = self._values(emit, frame)
+                arrays = self._values(emit.output, frame)
         except ColumnTooLarge as error:
             for part in smaller_frames(frame, error):
                 self._gather(emit, part)
             return
-        piece = _named(emit, arrays)
-        self._keep(emit, piece, piece.nbytes)
+        piece = _named(emit.output, arrays)
+        self._keep(emit.query, piece, Found(result_bytes=piece.nbytes if emit.is_answer else 0))
+        if emit.into is None and piece.nbytes > BYTES_AT_ONCE:
+            self._write(emit.query)
 
-    def _keep(self, emit: Emit, piece: pa.RecordBatch, size_bytes: int) -> None:
-        found = Found(result_bytes=size_bytes if emit.is_answer else 0)
-        if self._report.count(emit.query, found, self._task.limits):
-            self._pieces.setdefault(emit.query, []).append(piece)
-            self._piece_bytes[emit.query] = self._piece_bytes.get(emit.query, 0) + size_bytes
-            if emit.into is None and size_bytes > BYTES_AT_ONCE:
-                self._write(emit.query)
+    def _keep(self, query: str, piece: pa.RecordBatch, found: Found) -> None:
+        if self._report.count(query, found, self._task.limits):
+            self._pieces.setdefault(query, []).append(piece)
+            self._piece_bytes[query] = self._piece_bytes.get(query, 0) + found.result_bytes
 
-    def _values(self, emit: Emit, frame: Frame) -> list[pa.Array]:
+    def _values(self, output: tuple[OutputColumn, ...], frame: Frame) -> list[pa.Array]:
         """The output columns; raises as soon as all of them together will take too much, if they are like the first."""
         values, arrays, taken = FrameValues(frame, self._snapshots), [], 0
-        for column in emit.output:
+        for column in output:
             arrays.append(
                 evaluate(
                     column.expression,
@@ -155,7 +171,7 @@ class ResultSink:
                 )
             )
             taken += arrays[-1].nbytes
-            needed = taken * len(emit.output) // len(arrays)
+            needed = taken * len(output) // len(arrays)
             if taken > BYTES_OF_A_ROW or (len(frame) > 1 and needed > BYTES_OF_A_PIECE):
                 raise ColumnTooLarge(
                     f"{len(frame):,} rows of the answer have more than {taken:,} bytes",
@@ -185,8 +201,8 @@ class ResultSink:
                 self._answers.write(query, pieces, size_bytes)
 
 
-def _named(emit: Emit, arrays: list[pa.Array]) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays(arrays, unique_names([column.name for column in emit.output]))
+def _named(output: tuple[OutputColumn, ...], arrays: list[pa.Array]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays(arrays, unique_names([column.name for column in output]))
 
 
 def _bytes_of_every_row(batch: pa.RecordBatch) -> int | None:
@@ -195,11 +211,14 @@ def _bytes_of_every_row(batch: pa.RecordBatch) -> int | None:
     return sum(sizes) if all(sizes) else None
 
 
-def _alike(waiting: Iterable[WaitingRows]) -> Iterable[list[WaitingRows]]:
-    """Few answers of the same columns, called the same, of the same stores together; all others alone."""
-    found: dict[object, list[WaitingRows]] = {}
-    for number, each in enumerate(waiting):
-        is_small = each.emit.is_answer and each.rows <= FEW_ROWS
-        asked = (each.frames[0].stores, each.emit.output)
-        found.setdefault(asked if is_small else number, []).append(each)
-    return found.values()
+def _alike(waiting: Iterable[WaitingRows]) -> tuple[list[AlikeRows], list[WaitingRows]]:
+    """Few answers of the same columns, called the same, of the same stores together; and all others."""
+    found: dict[object, AlikeRows] = {}
+    others: list[WaitingRows] = []
+    for each in waiting:
+        if each.emit.is_answer and each.rows <= FEW_ROWS:
+            asked = (each.frames[0].stores, each.emit.output)
+            found.setdefault(asked, AlikeRows(each.emit.output)).add([each.emit.query], [each.rows], each.frame)
+        else:
+            others.append(each)
+    return list(found.values()), others

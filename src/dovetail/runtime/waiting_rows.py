@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from dovetail.plan.probe_tree import Emit
+from dovetail.query.join_query import OutputColumn
 from dovetail.runtime.probe.frame import Frame, concat_frames
 
 
@@ -19,6 +20,27 @@ class WaitingRows:
     @property
     def frame(self) -> Frame:
         return concat_frames(self.frames)
+
+
+@dataclass
+class AlikeRows:
+    """Rows of several answers that are `output` of rows of the same stores: those of `queries[i]` are `sizes[i]`."""
+
+    output: tuple[OutputColumn, ...]
+    queries: list[str] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+    frames: list[Frame] = field(default_factory=list)
+    rows: int = 0
+
+    @property
+    def frame(self) -> Frame:
+        return concat_frames(self.frames)
+
+    def add(self, queries: list[str], sizes: list[int], frame: Frame) -> None:
+        self.queries += queries
+        self.sizes += sizes
+        self.frames.append(frame)
+        self.rows += len(frame)
 
 
 class WaitingRoom:

@@ -8,7 +8,7 @@ from dovetail.lowering.lower_plan import flat_plan
 from dovetail.runtime.probe.hop_pairs import HopPairs, VoidLegs, pairs_in_pieces
 from dovetail.runtime.probe.rows_in_flight import RowsInFlight
 from dovetail.runtime.report import TaskReport
-from tests.support.small_plan import plan_of
+from tests.support.generators.small_plan import plan_of
 
 EVERY_LEG = np.uint64((1 << 64) - 1)
 

@@ -10,7 +10,7 @@ from dovetail.lowering.lower_plan import flat_plan
 from dovetail.runtime.probe.pass_on import NextRows
 from dovetail.runtime.probe.rows_in_flight import RowsInFlight
 from dovetail.runtime.report import TaskReport
-from tests.support.small_plan import plan_of
+from tests.support.generators.small_plan import plan_of
 
 BAD = 13
 

@@ -23,7 +23,8 @@ I64 = npt.NDArray[np.int64]
 T = TypeVar("T")
 
 MAX_VALUE_BYTES = 16 << 20
-WORK_BYTES = 64 << 20
+WORK_BYTES = MAX_VALUE_BYTES
+"""Few: memory that a process did not have before costs more to get than the values cost to make."""
 MAX_WIDE_BYTES = 1 << 30
 """Of a column that is put together from pieces: offsets of a string array have 31 bits."""
 

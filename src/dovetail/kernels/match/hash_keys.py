@@ -10,6 +10,7 @@ A row with a NULL in its key equals nothing and is left out by the caller throug
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +35,15 @@ class KeyCodes:
     codes: U64
     valid_mask: npt.NDArray[np.bool_] | None
     is_exact: bool
+
+
+def concat_codes(pieces: Sequence[KeyCodes]) -> KeyCodes:
+    """Of rows one piece after the other; their keys are of the same types."""
+    valid = None
+    if any(piece.valid_mask is not None for piece in pieces):
+        masks = (np.ones(len(p.codes), np.bool_) if p.valid_mask is None else p.valid_mask for p in pieces)
+        valid = np.concatenate(list(masks))
+    return KeyCodes(np.concatenate([piece.codes for piece in pieces]), valid, pieces[0].is_exact)
 
 
 def hash_keys(key_columns: list[pa.Array], placing: int | None = None) -> KeyCodes:

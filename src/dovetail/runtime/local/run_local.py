@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from dovetail.core.sync import synced_files
 from dovetail.runtime.batch_task import BatchTask
-from dovetail.runtime.hop_operator import run_hop
+from dovetail.runtime.hop_operator import hops_by_task, run_hops
 from dovetail.runtime.message import Message
 from dovetail.runtime.source.source_operator import StreamRows, run_source
 from dovetail.runtime.source.store_operator import run_store
@@ -48,7 +48,7 @@ def run_local(
 def run_stages(task: BatchTask, messages: list[Message], run_task: RunTask = run_once) -> list[Message]:
     """Everything after the source in this process."""
     stages: list[RunStage] = [partial(run_store, task)] if task.plan.ships_rows else []
-    stages += [partial(_run_hop, task, hop) for hop in range(1, task.plan.hop_count + 1)]
+    stages += [partial(_run_hops, task, hops) for hops in hops_by_task(task.plan)]
     for run_stage in stages:
         sent: list[Message] = []
         for partition in range(task.plan.placement.partition_count):
@@ -58,8 +58,8 @@ def run_stages(task: BatchTask, messages: list[Message], run_task: RunTask = run
     return messages
 
 
-def _run_hop(task: BatchTask, hop: int, partition: int, received: Iterable[Message]) -> Iterator[Message]:
-    return run_hop(task, partition, hop, received)
+def _run_hops(task: BatchTask, hops: range, partition: int, received: Iterable[Message]) -> Iterator[Message]:
+    return run_hops(task, partition, hops, received)
 
 
 def _rows_of_split(

@@ -6,7 +6,7 @@ whose own pairs it fails are charged, and nobody else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +14,11 @@ import numpy.typing as npt
 from dovetail.kernels.evaluate.evaluate import evaluate_mask
 from dovetail.kernels.match.hand_on import count_legs, pairs_by_leg
 from dovetail.lowering.flat_plan import FlatHop, FlatLeg, FlatPlan
-from dovetail.plan.probe_tree import Emit
 from dovetail.plan.query_limits import Found
 from dovetail.query.expression import Expression
 from dovetail.runtime.batch_task import BatchTask
-from dovetail.runtime.probe.frame import Frame, FrameValues
+from dovetail.runtime.probe.emit_order import Alike, Taker
+from dovetail.runtime.probe.frame import Frame, FrameValues, concat_frames, slice_of
 from dovetail.runtime.probe.hop_facts import Confirmation, HopFacts, Residual
 from dovetail.runtime.probe.hop_pairs import HopPairs, VoidLegs
 from dovetail.runtime.probe.snapshot import StoreSnapshot
@@ -26,7 +26,8 @@ from dovetail.runtime.report import TaskReport
 from dovetail.runtime.stopwatch import Stopwatch
 
 I64 = npt.NDArray[np.int64]
-TakeRows = Callable[[Emit, Frame], None]
+FEW_ROWS = 1 << 12
+"""Whoever has more answers pays by the row and not by the piece: nothing is won by making them with others'."""
 
 
 class PairDecider:
@@ -62,37 +63,71 @@ class PairDecider:
                 self._hold(residual, pairs)
             self._void.take_from(pairs)
 
-    def emit(self, pairs: HopPairs, take: TakeRows) -> None:
+    def emit(self, pairs: HopPairs, taker: Taker) -> None:
         """Whole rows to whom they are answers, or more."""
-        arrays = self._hop.arrays
-        idx, ends = pairs_by_leg(pairs.word, pairs.node, arrays.emit_mask, arrays.leg_of_bit, len(self._hop.legs))
+        order = self._facts.emit_order
+        emit_mask = self._hop.arrays.emit_mask
+        idx, ends = pairs_by_leg(pairs.word, pairs.node, emit_mask, order.rank_of_bit, len(order.legs))
         if len(idx) == 0:
             return
         refs = pairs.frame(idx, ()).refs
-        begins = np.concatenate([[0], ends[:-1]])
-        for number in np.flatnonzero(ends > begins).tolist():
-            leg, node = self._hop.legs[number], self._hop.nodes[self._hop.leg_node[number]]
-            part = slice(int(begins[number]), int(ends[number]))
-            frame = Frame((*node.stores, node.node.step.target), tuple(each[part] for each in refs))
-            self._emit_leg(leg, frame, take)
+        counts = np.diff(ends, prepend=0)
+        rows = np.add.reduceat(counts, order.begins[:-1])
+        for number in np.flatnonzero(rows).tolist():
+            alike, first = order.alike[number], int(order.begins[number])
+            own = counts[first : order.begins[number + 1]]
+            begin = int(ends[first] - counts[first])
+            frame = Frame(order.stores[first], tuple(each[begin : begin + int(rows[number])] for each in refs))
+            legs = [(order.legs[first + at], int(own[at])) for at in np.flatnonzero(own).tolist()]
+            if alike is None or own.max() > FEW_ROWS:
+                self._emit_apart(legs, frame, taker)
+            else:
+                self._emit_alike(alike, legs, frame, taker)
         self._void.take_from(pairs)
 
-    def _emit_leg(self, leg: FlatLeg, frame: Frame, take: TakeRows) -> None:
-        query, emit = leg.leg.query, leg.emit
-        if emit is None or query in self._report.void_queries:
-            return
-        with self._report.charging({query}):
-            if not emit.is_answer or self._report.count(query, Found(results=len(frame)), self._task.limits):
-                take(emit, frame)
+    def _emit_alike(self, alike: Alike, legs: Sequence[tuple[FlatLeg, int]], frame: Frame, taker: Taker) -> None:
+        """The rows of one leg come after those of another, so many of each."""
+        queries: list[str] = []
+        sizes: list[int] = []
+        frames: list[Frame] = []
+        begin = 0
+        for leg, rows in legs:
+            query = leg.leg.query
+            if self._counts(query, rows):
+                queries.append(query)
+                sizes.append(rows)
+                frames.append(slice_of(frame, begin, rows))
+            begin += rows
+        if queries:
+            with self._report.charging(set(queries)):
+                taker.take_alike(alike, queries, sizes, frame if len(queries) == len(legs) else concat_frames(frames))
+
+    def _emit_apart(self, legs: Sequence[tuple[FlatLeg, int]], frame: Frame, taker: Taker) -> None:
+        begin = 0
+        for leg, rows in legs:
+            query, emit = leg.leg.query, leg.emit
+            if emit is not None and query not in self._report.void_queries:
+                with self._report.charging({query}):
+                    if not emit.is_answer or self._counts(query, rows):
+                        taker.take(emit, slice_of(frame, begin, rows))
+            begin += rows
+
+    def _counts(self, query: str, rows: int) -> bool:
+        """Whether answers of the query count, so many more included."""
+        is_void = query in self._report.void_queries
+        return not is_void and self._report.count(query, Found(results=rows), self._task.limits)
 
     def _confirm(self, asked: Confirmation, idx: I64, pairs: HopPairs) -> None:
         """A node at a time if it fails on all: so all who share the key are charged, and nobody else."""
         try:
             pairs.word[idx[~self._holds(asked.predicate, asked.stores, pairs, idx)]] = 0
-        except Exception:  # noqa: BLE001 - whatever the key raises on these rows
-            for number in np.unique(pairs.node[idx]).tolist():
+        except Exception as error:
+            nodes = np.unique(pairs.node[idx]).tolist()
+            for number in nodes:
                 own = idx[pairs.node[idx] == number]
                 with self._report.charging({leg.leg.query for leg in self._hop.nodes[number].legs}):
+                    if len(nodes) == 1:
+                        raise error  # As it did: it is not tried again, which may take long.
                     pairs.word[own[~self._holds(asked.predicate, asked.stores, pairs, own)]] = 0
             self._void.take_from(pairs)
 
@@ -125,8 +160,8 @@ class PairDecider:
         watch = Stopwatch()
         try:
             refused = idx[~self._holds(residual.predicate, residual.stores, pairs, idx)]
-        except Exception:  # noqa: BLE001 - leg by leg: the selection of one may guard it from failing
-            self._hold_apart(residual, pairs)
+        except Exception as error:  # noqa: BLE001 - leg by leg: the selection of one may guard it from failing
+            self._hold_apart(residual, pairs, error)
             return
         taken_s = watch.lap()
         legs = count_legs(bits, pairs.node, self._hop.arrays.leg_of_bit, len(self._hop.legs))
@@ -136,7 +171,7 @@ class PairDecider:
                 query, share = self._hop.legs[number].leg.query, int(legs[number]) / int(legs.sum())
                 self._report.spend((query,), taken_s * share, self._task.limits)
 
-    def _hold_apart(self, residual: Residual, pairs: HopPairs) -> None:
+    def _hold_apart(self, residual: Residual, pairs: HopPairs, error: Exception) -> None:
         for number in residual.legs:
             leg = self._hop.legs[number]
             bit = np.uint64(1 << leg.bit)
@@ -147,5 +182,7 @@ class PairDecider:
                 self._report.charging({leg.leg.query}),
                 self._report.working_for((leg.leg.query,), self._task.limits),
             ):
+                if len(residual.legs) == 1:
+                    raise error  # As it did, on the same pairs.
                 refused = idx[~self._holds(residual.predicate, residual.stores, pairs, idx)]
                 pairs.word[refused] &= ~bit

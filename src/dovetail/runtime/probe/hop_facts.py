@@ -11,6 +11,7 @@ import numpy.typing as npt
 from dovetail.lowering.flat_plan import FlatHop, FlatNode, FlatPlan, Way
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.query.expression import Expression, all_of
+from dovetail.runtime.probe.emit_order import EmitOrder, emit_order
 from dovetail.runtime.probe.node_facts import confirmation
 
 U64 = npt.NDArray[np.uint64]
@@ -55,6 +56,7 @@ class HopFacts:
     is_counted: npt.NDArray[np.bool_]
     key_of_child: I64
     code_columns: tuple[tuple[int, ...], ...]
+    emit_order: EmitOrder
 
     @property
     def rows_a_piece(self) -> int | None:
@@ -67,11 +69,11 @@ def hop_facts(plan: SharedPlan, flat: FlatPlan, hop: int, timezone: str) -> HopF
     found: HopFacts | None = plan.derived.get(name)
     if found is None:
         following = flat.hops[hop].nodes if hop < len(flat.hops) else ()
-        found = plan.derived[name] = _hop_facts(flat.hops[hop - 1], following, timezone)
+        found = plan.derived[name] = _hop_facts(plan, flat.hops[hop - 1], following, timezone)
     return found
 
 
-def _hop_facts(hop: FlatHop, following: tuple[FlatNode, ...], timezone: str) -> HopFacts:
+def _hop_facts(plan: SharedPlan, hop: FlatHop, following: tuple[FlatNode, ...], timezone: str) -> HopFacts:
     confirmations: dict[Confirmation, int] = {}
     confirmation_of_node = np.full(len(hop.nodes), NONE, np.int64)
     legs_by_residual: dict[tuple[Expression, tuple[str, ...]], list[int]] = {}
@@ -99,6 +101,7 @@ def _hop_facts(hop: FlatHop, following: tuple[FlatNode, ...], timezone: str) -> 
         np.array([node.node.step.before_batch is None for node in hop.nodes], np.bool_),
         _numbered((node.node.step.probe_keys, node.node.step.index.placing, node.stores) for node in following),
         tuple(_code_columns(node, following) for node in hop.nodes),
+        emit_order(plan, hop),
     )
 
 

@@ -23,7 +23,8 @@ from dovetail.kernels.match.start_rows import Starts, start_rows
 from dovetail.kernels.word_bits import WORD_BITS
 from dovetail.lowering.flat_plan import FlatHop, FlatNode, FlatPlan
 from dovetail.runtime.batch_task import BatchTask
-from dovetail.runtime.probe.decide_pairs import PairDecider, TakeRows
+from dovetail.runtime.probe.decide_pairs import PairDecider
+from dovetail.runtime.probe.emit_order import Taker
 from dovetail.runtime.probe.frame import Frame
 from dovetail.runtime.probe.hop_facts import hop_facts
 from dovetail.runtime.probe.hop_pairs import HopPairs, VoidLegs, pairs_in_pieces
@@ -62,7 +63,7 @@ class Stretch:
 
 
 class HopProbe:
-    """Whole rows go to `take`, longer partial results to `send_on`; nodes that are probed alone to `alone`."""
+    """Whole rows go to `taker`, longer partial results to `send_on`; nodes that are probed alone to `alone`."""
 
     def __init__(
         self,
@@ -71,7 +72,7 @@ class HopProbe:
         flat: FlatPlan,
         report: TaskReport,
         work: UnitWork,
-        take: TakeRows,
+        taker: Taker,
         send_on: SendOn,
         alone: ProbeOperator,
     ) -> None:
@@ -85,7 +86,7 @@ class HopProbe:
         self._tables = opened.tables(flat)
         self._report = report
         self._work = work
-        self._take = take
+        self._taker = taker
         self._send_on = send_on
         self._alone = alone
         self._facts = hop_facts(task.plan, flat, number, task.timezone)
@@ -231,7 +232,7 @@ class HopProbe:
             looks, looked = counts[:, LOOKS] - looked, counts[:, LOOKS].copy()
             for pairs in pairs_in_pieces(rows, found, self._facts.rows_a_piece):
                 self._decider.decide(pairs, looks, watch)
-                self._decider.emit(pairs, self._take)
+                self._decider.emit(pairs, self._taker)
                 if self._following is not None:
                     self._next_rows(self._following).pass_on(pairs, codes)
                 looks = np.zeros_like(looks)

@@ -11,12 +11,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dovetail.core.errors import charged
+from dovetail.kernels.evaluate.work_limit import work_limit
 from dovetail.kernels.select.select_all import AllSelections, select_all
 from dovetail.kernels.select.select_rows import Mask, SelectionWords, any_of
 from dovetail.plan.affected_queries import queries_of_index, queries_of_selection, selections_of_queries
 from dovetail.plan.fill import filled_by
 from dovetail.plan.store_plan import IndexPlan, StorePlan
-from dovetail.query.expression import TRUE, Expression
+from dovetail.query.expression import TRUE, Column, Expression
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.report import STATISTICS, SelectionCount, TaskReport, sample_query_sets
 from dovetail.runtime.stopwatch import Stopwatch
@@ -99,15 +100,18 @@ class RowSelector:
         fails on them, too, those queries fail on whose own rows it does. None if that is all of them, or if nobody is
         left who asks for it. A key that takes long is charged to all that use it.
         """
-        void = self._report.void_queries
-        if void and queries_of_index(self._task.plan, store.id, index) <= void:
+        plan, void, limits = self._task.plan, self._report.void_queries, self._task.limits
+        if void and queries_of_index(plan, store.id, index) <= void:
             return None
-        watch = Stopwatch()
+        watch, longest_ms = Stopwatch(), limits.longest_ms
+        if not all(isinstance(key, Column) for key in index.keys):
+            longest_ms = self._report.left_ms(queries_of_index(plan, store.id, index), limits)
         try:
-            return self._guarded(store, index, rows, make)
+            with work_limit(longest_ms):
+                return self._guarded(store, index, rows, make)
         finally:
             if (taken_s := watch.lap()) > SHORT_S:
-                self._report.spend(queries_of_index(self._task.plan, store.id, index), taken_s, self._task.limits)
+                self._report.spend(queries_of_index(plan, store.id, index), taken_s, limits)
 
     def _guarded(
         self, store: StorePlan, index: IndexPlan, rows: StoreRows, make: Callable[[StoreRows], Made]

@@ -19,7 +19,7 @@ from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 from dovetail.core.sync import synced_files
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.runtime.batch_task import BatchTask
-from dovetail.runtime.hop_operator import run_hop
+from dovetail.runtime.hop_operator import hops_by_task, run_hops
 from dovetail.runtime.local.run_local import run_stages
 from dovetail.runtime.message import Kind, Message
 from dovetail.runtime.report import TaskReport
@@ -49,7 +49,7 @@ def run_spark(task: BatchTask, rows: DataFrame, packing: Packing, shared: Broadc
     # One source task a core: every task writes files of its own, and every file is one more to probe.
     messages = rows.coalesce(partitions).mapInArrow(_source_function(slim, shared, packing), MESSAGE_SCHEMA)
     stages = [_store_function(slim, shared)] if task.plan.ships_rows else []
-    stages += [_hop_function(slim, shared, hop) for hop in range(1, task.plan.hop_count + 1)]
+    stages += [_hops_function(slim, shared, hops) for hops in hops_by_task(task.plan)]
     for stage in stages:
         exchanged = messages.repartitionById(partitions, messages["target"])
         messages = exchanged.mapInArrow(stage, MESSAGE_SCHEMA)
@@ -102,11 +102,11 @@ def _store_function(slim: dict[str, Any], shared: Broadcast[Any]) -> MapArrow:
     return keep
 
 
-def _hop_function(slim: dict[str, Any], shared: Broadcast[Any], hop: int) -> MapArrow:
+def _hops_function(slim: dict[str, Any], shared: Broadcast[Any], hops: range) -> MapArrow:
     def probe(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task = _with_plan(slim, shared)
         with synced_files() if task.syncs else nullcontext():
-            yield from _to_batches(run_hop(task, _partition_id(), hop, _from_batches(batches)))
+            yield from _to_batches(run_hops(task, _partition_id(), hops, _from_batches(batches)))
         _settling.after_task(task.plan)
 
     return probe
