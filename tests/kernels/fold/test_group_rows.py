@@ -92,3 +92,22 @@ def test_approximate_counts_are_near(count: int) -> None:
     used = np.flatnonzero(ranks)
     (found,) = estimate_distinct(ranks[used], np.zeros(len(used), np.int64), 1)
     assert abs(int(found) - count) <= 0.05 * count
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 4), st.none() | st.text("aé", max_size=3)), max_size=30),
+    st.booleans(),
+)
+def test_long_texts_are_compared_as_short_ones_are(rows: list[tuple[int, str | None]], largest: bool) -> None:
+    """In the order of their bytes; those of a group that has none are NULL."""
+    groups = np.array([group for group, _ in rows], np.int64)
+    short = pa.array([text for _, text in rows], pa.string())
+    long = pa.array([None if text is None else "x" * 2000 + text for _, text in rows], pa.string())
+    expected = [None if text is None else "x" * 2000 + text for text in _extremes_of(rows, largest)]
+    assert fold_extremes(short, groups, 5, largest=largest).to_pylist() == _extremes_of(rows, largest)
+    assert fold_extremes(long, groups, 5, largest=largest).to_pylist() == expected
+
+
+def _extremes_of(rows: list[tuple[int, str | None]], largest: bool) -> list[str | None]:
+    by_group = [[text.encode() for group, text in rows if group == each and text is not None] for each in range(5)]
+    return [(max(texts) if largest else min(texts)).decode() if texts else None for texts in by_group]

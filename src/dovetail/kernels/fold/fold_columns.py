@@ -13,6 +13,8 @@ from numba import njit
 from dovetail.kernels.buffers import fixed_values
 
 I64 = npt.NDArray[np.int64]
+LONG_TEXT_BYTES = 256
+"""From there on copying texts costs more than putting them in order."""
 Mask = npt.NDArray[np.bool_]
 
 
@@ -30,7 +32,8 @@ def fold_extremes(values: pa.Array, groups: I64, group_count: int, *, largest: b
     """The smallest or largest value of each group; NULL where there is none. -0.0 is just below 0.0."""
     kind = values.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_decimal(kind):
-        return _by_arrow(values, groups, group_count, "max" if largest else "min")
+        is_long = values.nbytes > LONG_TEXT_BYTES * len(values)
+        return (_by_order if is_long else _by_arrow)(values, groups, group_count, largest=largest)
     is_floating = pa.types.is_floating(kind)
     ordered = ordered_floats(values) if is_floating else fixed_values(values).astype(np.int64, copy=False)
     valid = np.asarray(values.is_valid()) if values.null_count else np.ones(len(values), np.bool_)
@@ -47,13 +50,26 @@ def fold_extremes(values: pa.Array, groups: I64, group_count: int, *, largest: b
     return pa.array(found.astype(kind.to_pandas_dtype()), kind, mask=null_mask)
 
 
-def _by_arrow(values: pa.Array, groups: I64, group_count: int, function: str) -> pa.Array:
+def _by_arrow(values: pa.Array, groups: I64, group_count: int, *, largest: bool) -> pa.Array:
+    function = "max" if largest else "min"
     table = pa.table({"group": groups, "value": values})
-    found = table.group_by("group").aggregate([("value", function)])
+    # In this thread: what others work for a query would not be charged to it.
+    found = table.group_by("group", use_threads=False).aggregate([("value", function)])
     place = np.full(group_count, -1, np.int64)
     place[np.asarray(found.column("group"))] = np.arange(found.num_rows)
     column = found.column(f"value_{function}").combine_chunks()
     return column.take(pa.array(place, mask=place < 0)).cast(values.type)
+
+
+def _by_order(values: pa.Array, groups: I64, group_count: int, *, largest: bool) -> pa.Array:
+    """Texts are compared where they are, and only those that are found are copied."""
+    order = np.asarray(pc.sort_indices(values, null_placement="at_end")).astype(np.int64)
+    ascending = order[: len(values) - values.null_count]
+    found = np.full(group_count, -1, np.int64)
+    # Of several rows of a group the last one stays.
+    in_turn = ascending if largest else ascending[::-1]
+    found[groups[in_turn]] = in_turn
+    return values.take(pa.array(found, mask=found < 0))
 
 
 def ordered_floats(values: pa.Array) -> I64:

@@ -36,7 +36,7 @@ from dovetail.runtime.report import GroupCount, TaskReport
 from dovetail.runtime.stopwatch import Stopwatch
 from dovetail.runtime.waiting_rows import WaitingRoom, WaitingRows
 
-ROWS_A_FOLD = 1 << 18
+ROWS_A_FOLD, BYTES_A_FOLD = 1 << 18, 32 << 20
 SHORT_S = 0.01
 """Work for one aggregate below this is shared by all users of the groups."""
 _TABLE = b"table"
@@ -48,17 +48,20 @@ class _Pieces:
 
     pieces: list[PartialGroups] = field(default_factory=list)
     rows: int = 0
+    size_bytes: int = 0
 
     def add(self, table: GroupTable, piece: PartialGroups) -> None:
         self.pieces.append(piece)
         self.rows += piece.rows
-        if self.rows > 2 * self.pieces[0].rows + ROWS_A_FOLD:
+        self.size_bytes += piece.size_bytes
+        first = self.pieces[0]
+        if self.rows > 2 * first.rows + ROWS_A_FOLD or self.size_bytes > 2 * first.size_bytes + BYTES_A_FOLD:
             self.fold(table)
 
     def fold(self, table: GroupTable) -> PartialGroups:
         pieces = self.pieces
         folded = pieces[0] if len(pieces) == 1 else fold_groups(table, concat_groups(pieces))
-        self.pieces, self.rows = [folded], folded.rows
+        self.pieces, self.rows, self.size_bytes = [folded], folded.rows, folded.size_bytes
         return folded
 
 

@@ -36,6 +36,10 @@ class PartialGroups:
     columns: Mapping[str, pa.Array]
     rows: int
 
+    @property
+    def size_bytes(self) -> int:
+        return sum(array.nbytes for array in (*self.keys, *self.columns.values()))
+
     def take(self, idx: I64) -> PartialGroups:
         take = pa.array(idx)
         return PartialGroups(
