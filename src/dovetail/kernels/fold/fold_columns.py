@@ -63,7 +63,7 @@ def _by_arrow(values: pa.Array, groups: I64, group_count: int, *, largest: bool)
 
 def _by_order(values: pa.Array, groups: I64, group_count: int, *, largest: bool) -> pa.Array:
     """Texts are compared where they are, and only those that are found are copied."""
-    order = np.asarray(pc.sort_indices(values, null_placement="at_end")).astype(np.int64)
+    order = np.asarray(pc.sort_indices(values)).astype(np.int64)  # NULLs come last
     ascending = order[: len(values) - values.null_count]
     found = np.full(group_count, -1, np.int64)
     # Of several rows of a group the last one stays.
