@@ -98,8 +98,8 @@ def test_approximate_counts_are_near(count: int) -> None:
     st.lists(st.tuples(st.integers(0, 4), st.none() | st.text("aé", max_size=3)), max_size=30),
     st.booleans(),
 )
-@example([(0, "b"), (0, "a"), (0, "c"), (1, None)], largest=False)
-@example([(0, "b"), (0, "c"), (0, "a"), (1, None)], largest=True)
+@example(rows=[(0, "b"), (0, "a"), (0, "c"), (1, None)], largest=False)
+@example(rows=[(0, "b"), (0, "c"), (0, "a"), (1, None)], largest=True)
 def test_long_texts_are_compared_as_short_ones_are(rows: list[tuple[int, str | None]], largest: bool) -> None:
     """In the order of their bytes; those of a group that has none are NULL."""
     groups = np.array([group for group, _ in rows], np.int64)
