@@ -9,41 +9,37 @@ from __future__ import annotations
 
 import os
 import sys
-import zlib
+from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import dovetail.testing.local_session  # noqa: F401 - with all that reads and writes data files
-from dovetail.store import source_log
+from dovetail.store.checksum import checksum_of
 
 FLAG = "DOVETAIL_BENCH_UNCHECKED"
 """The environment variable that names the flag file."""
+_CHECKED = checksum_of
 
 
-def crc32(data: Any, value: int = 0) -> int:
+def _unchecked(content: Any, before: int = 0) -> int:
     flag = os.environ.get(FLAG)
-    return 0 if flag is not None and Path(flag).exists() else zlib.crc32(data, value)
-
-
-_UNCHECKED = SimpleNamespace(crc32=crc32)
+    return 0 if flag is not None and Path(flag).exists() else _CHECKED(content, before)
 
 
 def leave_out_checksums() -> None:
     """From here on, in this process and its forks, as long as the flag file is there."""
-    _replace(zlib, _UNCHECKED)
+    _replace(_CHECKED, _unchecked)
 
 
 def check_again() -> None:
-    _replace(_UNCHECKED, zlib)
+    _replace(_unchecked, _CHECKED)
 
 
-def _replace(known: Any, other: Any) -> None:
-    """In all modules that sum up data files; Spark's own files are not ours."""
+def _replace(known: Callable[..., int], other: Callable[..., int]) -> None:
+    """In all modules that sum up data files; other files have sums of their own."""
     for name, module in list(sys.modules.items()):
-        of_data = name.startswith(("dovetail.store.", "dovetail.runtime.")) and name != source_log.__name__
-        if of_data and vars(module).get("zlib") is known:
-            vars(module)["zlib"] = other
+        if name.startswith("dovetail.") and vars(module).get(checksum_of.__name__) is known:
+            vars(module)[checksum_of.__name__] = other
 
 
 if __name__ == "__main__":

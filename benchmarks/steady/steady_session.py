@@ -144,6 +144,8 @@ class SteadySession:
             self._news.notify_all()
 
     def _note_commit(self) -> None:
+        # Before anything is asked of the session: making its progress is no part of a batch.
+        ended = time.perf_counter(), self._processes.cpu()
         progress = self._session.progress
         if progress is None:
             raise BenchError("a batch was committed without progress")
@@ -154,10 +156,9 @@ class SteadySession:
         before = self._commits[-1][0] if self._commits else 0
         self._commits.append((before + int(progress["numInputRows"]), committed_at))
         if self._sequence is not None and self._is_all_committed():
-            self._end_batch(self._sequence, progress)
+            self._end_batch(self._sequence, progress, *ended)
 
-    def _end_batch(self, sequence: _Sequence, progress: Mapping[str, Any]) -> None:
-        ended, cpu = time.perf_counter(), self._processes.cpu()
+    def _end_batch(self, sequence: _Sequence, progress: Mapping[str, Any], ended: float, cpu: Cpu) -> None:
         if sequence.began is not None:
             began, cpu_before = sequence.began
             files = None if sequence.known is None else len(self._file_paths() - sequence.known)

@@ -108,3 +108,14 @@ def test_where_few_batches_are_asked_a_figure_is_fresh_for_as_many_of_them() -> 
     assert stats.tallied == STALE_AFTER_BATCHES
     assert stats.is_fresh(SHARE)
     assert not stats.folded(BatchSeen(8 * STALE_AFTER_BATCHES, {other: Tally(1, 1)})).is_fresh(SHARE)
+
+
+def test_what_is_stored_is_made_again_only_when_a_figure_has_changed() -> None:
+    known = ObservedStats().folded(BatchSeen(1, {SHARE: Tally(1, 2)}))
+    stored = known.to_json()
+    later = known.folded(BatchSeen(2, None, first_live_batch={"a": 1}))
+    assert later.to_json() is stored
+    assert later.tallies == known.tallies
+    newest = later.folded(BatchSeen(3, {SHARE: Tally(2, 2)}))
+    assert newest.to_json() != stored
+    assert ObservedStats.from_json(newest.to_json()).tallies.keys() == {SHARE}

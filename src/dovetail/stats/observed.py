@@ -60,10 +60,11 @@ class ObservedStats:
     tally_gap: int = 1
 
     def folded(self, seen: BatchSeen) -> ObservedStats:
-        tallies, keys, last = dict(self.tallies), dict(self.keys), dict(self.last_batch_by_name)
+        keys, last = dict(self.keys), dict(self.last_batch_by_name)
+        changed: dict[Figure, Tally] = {}
         for figure, tally in (seen.tallies or {}).items():
             if tally.whole:
-                tallies[figure] = tallies[figure].folded(tally) if figure in tallies else tally
+                changed[figure] = self.tallies[figure].folded(tally) if figure in self.tallies else tally
                 last[figure] = seen.batch
         for name, key_seen in seen.keys.items():
             keys[name] = keys.get(name, KeyStats()).folded(key_seen, seen.batch)
@@ -77,8 +78,13 @@ class ObservedStats:
             key_groups[store] = key_groups.get(store, KeyGroupSample()).folded(groups)
             last[store] = seen.batch
         known = replace(self, keys=keys, first_live_batch=dict(seen.first_live_batch), samples=samples)
-        known = replace(known, key_groups=key_groups, tallies=tallies, last_batch_by_name=last)
-        return known if seen.tallies is None else known._without_old(seen.batch)._after_tallies(seen.batch)
+        known = replace(known, key_groups=key_groups, tallies={**self.tallies, **changed}, last_batch_by_name=last)
+        if seen.tallies is not None:
+            return known._without_old(seen.batch)._after_tallies(seen.batch)
+        if "_stored" in vars(self):
+            # No figure has changed: the text of thousands need not be made again for every batch.
+            vars(known)["_stored"] = self._stored
+        return known
 
     def _without_old(self, batch: int) -> ObservedStats:
         last = self.last_batch_by_name
@@ -100,6 +106,10 @@ class ObservedStats:
 
     def to_json(self) -> list[list[Any]]:
         """The figures for a restart, up to `MAX_STORED_BYTES`; keys and samples come back with a few batches."""
+        return self._stored
+
+    @cached_property
+    def _stored(self) -> list[list[Any]]:
         stored: list[list[Any]] = []
         room = MAX_STORED_BYTES
         for figure in _in_stored_order(self.tallies):
