@@ -32,7 +32,8 @@ from dovetail.store.bucket_file import BucketMeta, times_of
 
 MAX_WAITING_ROWS = 1_000_000
 ROWS_A_PIECE = 1 << 16
-MAX_ALIKE_ROWS = 1 << 18
+MAX_ALIKE_VALUES = 1 << 19
+"""In all columns: far fewer bytes than a piece may have, unless they are long texts."""
 BYTES_AT_ONCE = 64 << 20
 BYTES_OF_A_PIECE, BYTES_OF_A_ROW = WORK_BYTES, 256 << 20
 """Of all columns: so much is made before anybody looks at the time again."""
@@ -74,7 +75,7 @@ class ResultSink:
         """Answers of several queries, one query's after the other's, each so many rows."""
         waiting = self._alike.setdefault(alike, AlikeRows(alike.output))
         waiting.add(queries, sizes, frame)
-        if waiting.rows >= MAX_ALIKE_ROWS:
+        if waiting.rows * len(alike.output) >= MAX_ALIKE_VALUES:
             self._gather_alike(self._alike.pop(alike))
 
     @property

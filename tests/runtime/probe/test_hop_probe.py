@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 from dovetail.kernels.match import match_pieces
-from dovetail.runtime.probe import hop_facts, hop_probe, rows_in_flight
+from dovetail.runtime import result_sink
+from dovetail.runtime.probe import decide_pairs, hop_facts, hop_probe, rows_in_flight
 from dovetail.testing.local_session import LocalSession
 
 SCHEMA = pa.schema([("k", pa.int64()), ("j", pa.string()), ("v", pa.int64()), ("ts", pa.timestamp("us", "UTC"))])
@@ -82,6 +83,8 @@ def test_answers_do_not_depend_on_how_many_rows_are_in_flight_at_once(
     monkeypatch.setattr(match_pieces, "CANDIDATES", 40)
     monkeypatch.setattr(hop_facts, "ROWS_A_PIECE", 100)
     monkeypatch.setattr(rows_in_flight, "ROWS_A_MESSAGE", 400)
+    monkeypatch.setattr(result_sink, "MAX_ALIKE_VALUES", 60)
+    monkeypatch.setattr(decide_pairs, "FEW_ROWS", 20)
     assert answers(tmp_path / "few", partitions=1) == usual
     assert answers(tmp_path / "spread", partitions=3) == usual
 
