@@ -1,13 +1,18 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from dovetail.plan.group_plan import Fold
 from dovetail.runtime.groups import folder
+from dovetail.runtime.groups.failed_groups import users_of_most_bytes
 from dovetail.runtime.groups.partial_groups import PartialGroups
+from dovetail.testing.local_session import LocalSession
+from tests.support.neighbours import SCHEMA, rows
 
 
 def test_long_texts_do_not_wait_until_there_are_many_rows_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -22,3 +27,30 @@ def test_long_texts_do_not_wait_until_there_are_many_rows_of_them(monkeypatch: p
         most = max(most, sum(each.size_bytes for each in pieces.pieces))
         assert pieces.size_bytes == sum(each.size_bytes for each in pieces.pieces)
     assert 10_000 < most < 15_000
+
+
+def test_who_asks_for_long_texts_pays_for_folding_them(tmp_path: Path) -> None:
+    """Both read the same groups; one counts, the other asks for the largest text."""
+    near = "b.ts BETWEEN a.ts - INTERVAL 9 SECONDS AND a.ts + INTERVAL 9 SECONDS"
+    with LocalSession(tmp_path) as session:
+        for name in ("a", "b"):
+            session.create_stream(name, SCHEMA, "ts")
+        joined = f"FROM a JOIN b ON a.k = b.k AND {near} GROUP BY a.k"
+        counting = session.create_query(f"SELECT a.k, SUM(b.v) AS n {joined}", "counting")
+        asking = session.create_query(f"SELECT a.k, MAX(b.s) AS x {joined}", "asking")
+        session.push({"a": rows(1), "b": rows(2)})
+        (group,) = session.engine.plans.planned().plan.groups
+    everybody = {counting.status.id, asking.status.id}
+    (text,) = (column for column in group.columns if column.fold is Fold.MAX)
+    (number,) = (column for column in group.columns if column.fold is Fold.SUM)
+
+    def paying(**columns: pa.Array) -> set[str]:
+        names = {"text": text.name, "number": number.name}
+        own = {names[name]: array for name, array in columns.items()}
+        return users_of_most_bytes(group, group.table, PartialGroups((pa.array([1, 2]),), None, own, 2))
+
+    numbers = pa.array([1, 2])
+    assert paying(text=pa.array(["x" * 1000, "y"]), number=numbers) == {asking.status.id}
+    assert paying(text=pa.array(["x", "y"]), number=numbers) == everybody
+    assert paying(number=numbers) == everybody
+    assert paying() == everybody

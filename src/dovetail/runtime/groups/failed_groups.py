@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Set
 
-from dovetail.plan.group_plan import COUNTED_BY_DETAIL, GroupPlan, GroupUser
+from dovetail.plan.group_plan import COUNTED_BY_DETAIL, GroupPlan, GroupTable, GroupUser
 from dovetail.query.aggregation import AggregateFunction
 from dovetail.query.expression import Column
+from dovetail.runtime.groups.partial_groups import PartialGroups
 
 
 def users_of_part(group: GroupPlan, part: str) -> set[str]:
@@ -21,6 +22,18 @@ def users_of_part(group: GroupPlan, part: str) -> set[str]:
 def users_of_argument(group: GroupPlan, name: str) -> set[str]:
     """The users some aggregate of which speaks of this column."""
     return {user.query for user in group.users if any(name in names for names in _arguments(user, None))}
+
+
+def users_of_most_bytes(group: GroupPlan, table: GroupTable, rows: PartialGroups) -> set[str]:
+    """Who pays for handling rows of a table: all, unless most of them is what some of the users ask for."""
+    users = {user.query for user in group.users}
+    if table.id != group.id:
+        return users_of_part(group, table.id) or users
+    widest = max(rows.columns, key=lambda name: rows.columns[name].nbytes, default=None)
+    is_most = widest is not None and 2 * rows.columns[widest].nbytes > rows.size_bytes
+    if widest is None or not is_most or all(column.name != widest for column in group.columns):
+        return users
+    return users_of_part(group, widest) or users
 
 
 def unwanted_parts(group: GroupPlan, void_queries: Set[str]) -> set[str]:

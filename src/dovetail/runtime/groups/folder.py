@@ -19,7 +19,7 @@ from dovetail.kernels.match.hash_keys import group_of_codes
 from dovetail.plan.group_plan import GroupPlan, GroupTable
 from dovetail.plan.probe_tree import Emit
 from dovetail.runtime.batch_task import BatchTask
-from dovetail.runtime.groups.failed_groups import unwanted_parts, users_of_argument, users_of_part
+from dovetail.runtime.groups.failed_groups import unwanted_parts, users_of_argument, users_of_most_bytes, users_of_part
 from dovetail.runtime.groups.fold_rows import JoinedRows, fold_rows
 from dovetail.runtime.groups.partial_groups import (
     PartialGroups,
@@ -95,13 +95,16 @@ class GroupFolder:
             return 0.0
         for part, failure in folded.failed.items():
             self._report.fail(users_of_part(group, part), failure)
+        charged_s, watch = self._charge_users(group, folded.seconds), Stopwatch()
         with self._report.charging({group.id}):
             for table in group.tables:
                 piece = folded.rows_by_table.get(table.id)
                 if piece is not None and piece.rows:
                     self._pieces.setdefault(table.id, _Pieces()).add(table, piece)
+                    if (taken_s := watch.lap()) > SHORT_S:
+                        charged_s += self._charge(users_of_most_bytes(group, table, piece), taken_s)
         self._report.groups.append(GroupCount(group.id, folded_rows=rows.rows))
-        return self._charge_users(group, folded.seconds)
+        return charged_s
 
     def _is_wanted(self, group: GroupPlan) -> bool:
         void = self._report.void_queries
@@ -125,15 +128,17 @@ class GroupFolder:
         for group in self._task.plan.groups:
             sent: list[Message] = []
             if self._is_wanted(group):
-                users = {user.query for user in group.users}
-                with self._report.charging({group.id}), self._report.working_for(users, self._task.limits):
+                with self._report.charging({group.id}):
                     sent = list(self._of_group(group))
             yield from sent
 
     def _of_group(self, group: GroupPlan) -> Iterator[Message]:
         for table in group.tables:
             if table.id in self._pieces:
-                yield from self._sent(table, self._pieces.pop(table.id).fold(table))
+                watch = Stopwatch()
+                rows = self._pieces.pop(table.id).fold(table)
+                yield from self._sent(table, rows)
+                self._report.spend(users_of_most_bytes(group, table, rows), watch.lap(), self._task.limits)
 
     def _fold(self, waiting: WaitingRows) -> None:
         with self._report.charging({waiting.emit.query}):
