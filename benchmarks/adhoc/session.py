@@ -193,6 +193,6 @@ def batch_by_file(batches: Mapping[int, Batch], files: StreamFiles) -> dict[str,
 def _served(session: Session, data_dir: Path) -> tuple[Server, Client]:
     """A service of the session on a free port of loopback, and its client."""
     options = ServiceOptions(data_dir, port=0, limits=LIMITS)
-    token = TokenFile(options.tokens_file).create(f"adhoc-{time.time_ns()}", Role.WRITE)
+    token = TokenFile(options.tokens_file).create(f"adhoc-{time.time_ns()}", Role.ADMIN)
     server = Server(make_app(session, options), options).start()
     return server, Client(server.url, token)

@@ -92,3 +92,9 @@ def test_a_defect_refuses_the_text_and_says_so(streams: dict[str, Stream], monke
         assert caught.value.where == "line 1, column 1"
         assert "report" in (caught.value.hint or "")
         assert isinstance(caught.value.__cause__, ValueError)
+
+
+@pytest.mark.parametrize("item", [". 1.5", "1 + . 1.5"])
+def test_a_dot_before_a_number_with_a_dot_makes_no_number(item: str, streams: dict[str, Stream]) -> None:
+    with pytest.raises(SqlError, match=r"0\.1\.5 is no number"):
+        compile_sql(f"SELECT {item} AS v FROM a", streams)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.runtime.spark.java import ensure_java
+from dovetail.runtime.spark.java import ensure_java, java_binary
 
 SMALL_JOB = """
 from dovetail.runtime.spark.local_session import local_spark
@@ -33,10 +33,29 @@ def test_a_set_java_home_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     assert os.environ["JAVA_HOME"] == "/some/java"
 
 
-def test_without_java_the_wheel_is_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.delenv("DOVETAIL_JAVA", raising=False)
+def without_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("JAVA_HOME", "DOVETAIL_JAVA"):
+        # Set first: only then what is set later goes away with the test.
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
     monkeypatch.setenv("PATH", path_without_java(tmp_path))
+
+
+def test_a_process_that_inherits_only_half_of_the_wheels_java_finds_the_rest(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    without_java(monkeypatch, tmp_path)
+    ensure_java()
+    wheel = java_binary()
+    monkeypatch.delenv("DOVETAIL_JAVA")
+    ensure_java()
+    assert java_binary() == wheel
+    assert wheel is not None
+    assert wheel.exists()
+
+
+def test_without_java_the_wheel_is_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    without_java(monkeypatch, tmp_path)
     ensure_java()
     java = Path(os.environ["JAVA_HOME"], "bin", "java")
     run = subprocess.run([java, "-version"], capture_output=True, text=True, check=True)

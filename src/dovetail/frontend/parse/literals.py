@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 
 from dovetail.query.expression import Literal
 from dovetail.query.types import BIGINT, DOUBLE, INT, MAX_DECIMAL_PRECISION, SqlType
@@ -37,7 +37,10 @@ def number_literal(text: str) -> Literal:
         if abs(int(text.lower().partition("e")[2])) > MAX_EXPONENT:
             raise LiteralError(f"{text} has an exponent beyond {MAX_EXPONENT:,}")
         return Literal(nearest, DOUBLE)
-    value = Decimal(text)
+    try:
+        value = Decimal(text)
+    except InvalidOperation:
+        raise LiteralError(f"{text} is no number") from None
     if "." not in text:
         for sql_type in (INT, BIGINT):
             if fits_integer(int(value), sql_type):

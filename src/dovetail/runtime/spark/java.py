@@ -18,7 +18,9 @@ def ensure_java() -> None:
 
     JAVA_HOME and a `java` on the PATH win, because whoever set them had a reason.
     """
-    if os.environ.get("JAVA_HOME") or shutil.which("java"):
+    home = os.environ.get("JAVA_HOME")
+    is_ours = home == str(_WHEEL_JAVA_HOME)  # From a process that started this one, perhaps without the rest.
+    if not is_ours and (home or shutil.which("java")):
         return
     os.environ["DOVETAIL_JAVA"] = str(_wheel_java())
     os.environ["JAVA_HOME"] = str(_WHEEL_JAVA_HOME)
