@@ -145,3 +145,6 @@ def test_evaluations_get_what_time_is_left_to_one_of_those_they_are_for() -> Non
     assert report.left_ms(["a", "b"], limits) == 700.0
     assert report.left_ms(["short"], limits) == 0.0
     assert report.left_ms(["a", "free"], limits) is None
+    # What is done for nobody in particular is not given up at once.
+    assert report.left_ms([], limits) is None
+    assert report.left_ms([], BatchLimits(QueryLimits(ms=1000.0))) == 1000.0

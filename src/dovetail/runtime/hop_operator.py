@@ -76,7 +76,6 @@ def _run_hops(task: BatchTask, partition: int, hops: range, messages: Iterable[M
     output = _Output(task, partition, hops, current)
     output.report.leave_out(void)
     rows = [unpack_rows(payload, task.plan.epoch) for payload in received[Kind.PARTIAL]]
-    work = UnitWork(partition, hops[0])
     for hop in hops:
         work = UnitWork(partition, hop)
         output.report.work.append(work)
@@ -94,7 +93,7 @@ def _run_hops(task: BatchTask, partition: int, hops: range, messages: Iterable[M
     yield from void_messages(output.report.void_queries - void, task.plan.placement.partition_count)
     for meta in output.close():
         yield Message(0, Kind.STORED, json.dumps(meta.to_json()).encode())
-    _note_seconds(output.report, work, began)
+    _note_seconds(output.report, output.report.work[-1], began)
     yield Message(0, Kind.REPORT, output.report.to_bytes())
 
 

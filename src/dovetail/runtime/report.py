@@ -330,7 +330,12 @@ class TaskReport:
             self.spend(queries, watch.lap(), limits)
 
     def left_ms(self, queries: Collection[str], limits: BatchLimits) -> float | None:
-        """What one of them may work at most before it is stopped; None: as long as it takes."""
+        """What one of them may work at most before it is stopped; None: as long as it takes.
+
+        What is done for no query, such as the index of an intermediate, gets what any query may take.
+        """
+        if not queries:
+            return limits.longest_ms
         left = 0.0
         for query in queries:
             most_ms, found = limits.of(query).ms, self.found.get(query)

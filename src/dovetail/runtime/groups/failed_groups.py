@@ -1,4 +1,4 @@
-"""Who suffers when a part of an aggregation fails: the queries that ask for it, and no others."""
+"""Who suffers when a part of an aggregation fails, and who pays for it: the queries that ask for it, and no others."""
 
 from __future__ import annotations
 
