@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,11 @@ def modules(*places: str) -> Iterator[Path]:
         yield from sorted((ROOT / place).rglob("*.py"))
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def length(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     """From `def` to its last line, docstring included."""
     return (node.end_lineno or node.lineno) - node.lineno + 1
@@ -33,7 +39,7 @@ def test_functions_are_short() -> None:
     long = [
         f"{path.relative_to(ROOT)}:{node.lineno} {node.name}: {length(node)} lines"
         for path in modules(*PLACES)
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(parsed(path))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and length(node) > LONGEST_FUNCTION
     ]
     assert not long, "\n".join(long)
@@ -48,7 +54,7 @@ def test_modules_are_short() -> None:
 def test_classes_have_few_public_methods() -> None:
     wide = []
     for path in modules("src", "benchmarks", "tools"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.ClassDef):
                 functions = [each for each in node.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
                 public = {each.name for each in functions if not each.name.startswith("_")}

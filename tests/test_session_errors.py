@@ -96,7 +96,7 @@ class Bench:
         return Counter(map(tuple, self.spark.sql(JOIN).collect()))
 
     def bucket(self) -> Path:
-        return min((self.checkpoint / "buckets").rglob("*.arrow"))
+        return min((self.checkpoint / "buckets").rglob("*.arrow*"))
 
     def close(self) -> None:
         for session in self._opened:

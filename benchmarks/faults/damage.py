@@ -9,7 +9,7 @@ from enum import Enum
 from pathlib import Path
 
 KINDS = {
-    "bucket": "buckets/*/*.arrow",
+    "bucket": "buckets/*/*.arrow*",
     "state": "state/*.json",
     "manifest": "manifests/*.json",
     "changelog entry": "changelog/*.json",

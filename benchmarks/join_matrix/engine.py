@@ -24,7 +24,8 @@ from dovetail.query.join_kind import JoinKind
 from dovetail.query.join_query import JoinQuery
 from dovetail.query.stream import Stream
 from dovetail.query.types import BOOLEAN
-from dovetail.store.bucket_file import Bucket, write_bucket
+from dovetail.store.bucket_file import Bucket
+from dovetail.store.write_bucket import write_bucket
 
 
 @dataclass

@@ -23,7 +23,8 @@ from dovetail.query.expression import Expression, rename_relations
 from dovetail.query.join_query import JoinQuery
 from dovetail.runtime.source.build_index import build_index
 from dovetail.runtime.source.key_codes import ColumnOf, key_codes
-from dovetail.store.bucket_file import Bucket, BucketContent, BucketIndex
+from dovetail.store.bucket_file import Bucket, BucketIndex
+from dovetail.store.write_bucket import BucketContent
 
 TIMEZONE = "UTC"
 MAX_PAIRS = 4_000_000

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-SECONDS = 20
+SECONDS = 12
 END_TIMEOUT_S = 900
 """Generous, because other tests may keep the machine busy: then even Spark's start takes a minute."""
 

@@ -249,6 +249,20 @@ def test_a_new_query_is_found_in_one_try() -> None:
     assert tries == [{"n"}]
 
 
+@pytest.mark.parametrize(("place", "most"), [(99, 1), (98, 5), (90, 8), (50, 11), (0, 11)])
+def test_the_younger_a_culprit_the_sooner_it_is_found(place: int, most: int) -> None:
+    old, tries = [f"q{i}" for i in range(100)], []
+
+    def attempt(stopped: Any) -> Any:
+        tries.append(set(stopped))
+        if old[place] not in stopped:
+            raise TaskFailed("fails")
+        return set(stopped)
+
+    assert find_culprits.run_without_culprits(attempt, old, [], TaskFailed("fails"), _nothing_of) == {old[place]}
+    assert len(tries) <= most
+
+
 def _put_aside(streams_by_query: dict[str, str], guilty: set[str]) -> tuple[dict[str, str], int]:
     """Who is stopped why, and after how many tries."""
     tries: list[set[str]] = []

@@ -57,7 +57,8 @@ class Setting:
 def rows_of(batch: int) -> pa.Table:
     keys = list(range(batch * ROWS, (batch + 1) * ROWS))
     times = [START + datetime.timedelta(seconds=batch)] * ROWS
-    columns = [pa.array(keys, pa.int32()), pa.array(keys, pa.int32()), pa.array(times, pa.timestamp("us", "UTC"))]
+    values = [key % 8 for key in keys]
+    columns = [pa.array(keys, pa.int32()), pa.array(values, pa.int32()), pa.array(times, pa.timestamp("us", "UTC"))]
     return pa.table(columns, names=["k", "v", "ts"])
 
 

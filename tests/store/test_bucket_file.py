@@ -13,14 +13,13 @@ from dovetail.core.errors import BucketCorrupt, BucketMissing, SessionError
 from dovetail.kernels.match.special_values import NULL_TIME
 from dovetail.store.bucket_file import (
     Bucket,
-    BucketContent,
     BucketIndex,
     BucketMeta,
     check_bucket,
     time_range,
     times_of,
-    write_bucket,
 )
+from dovetail.store.write_bucket import BucketContent, write_bucket
 
 PATH = "buckets/views/b0000000003-0000000003-s1-abc.arrow"
 NOON = datetime.datetime(2024, 2, 29, 12, tzinfo=datetime.UTC)

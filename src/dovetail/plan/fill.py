@@ -47,9 +47,9 @@ class FillPlan:
 
 @dataclass(frozen=True)
 class ChunkPart:
-    """Rows [lower_row, upper_row) of one bucket."""
+    """Rows [lower_row, upper_row) of one bucket, by its key."""
 
-    path: str
+    bucket: str
     lower_row: int
     upper_row: int
 

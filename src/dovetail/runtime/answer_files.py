@@ -17,7 +17,7 @@ from dovetail.core.private_files import private_folder
 from dovetail.core.sync import sync_later
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.report import TaskReport
-from dovetail.store.checksum import ChecksumFile, checksum_of
+from dovetail.store.checksum import ChecksumFile
 from dovetail.store.layout import result_file, shared_answers_file
 from dovetail.store.manifest import ResultPart
 
@@ -69,9 +69,9 @@ class _SharedFile:
             path = self._root / self._path
             private_folder(path.parent)
             self._file = ChecksumFile(path)
-        offset, rows = self._file.size_bytes, sum(piece.num_rows for piece in pieces)
+        offset, rows = self._file.begin_range(), sum(piece.num_rows for piece in pieces)
         self._file.write(content)
-        self._parts.append(ResultPart(query, self._path, rows, len(content), checksum_of(content), offset))
+        self._parts.append(ResultPart(query, self._path, rows, len(content), self._file.checksum, offset))
 
     def _head(self, schema: pa.Schema) -> pa.Buffer:
         """The message that begins a stream; many queries have the same."""

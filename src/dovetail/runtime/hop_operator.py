@@ -17,6 +17,7 @@ from dovetail.plan.probe_tree import Emit
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.runtime.answer_files import AnswerFiles
 from dovetail.runtime.batch_task import BatchTask, MergeTask
+from dovetail.runtime.bucket_files import BucketFiles
 from dovetail.runtime.emit_rows import emit_rows
 from dovetail.runtime.factorized.factorized_operator import FactorizedOperator
 from dovetail.runtime.groups.folder import GroupFolder
@@ -112,13 +113,14 @@ class _Output:
         self.report = TaskReport()
         self.opened = open_stores(Path(task.root), task.plan.stores, task.buckets, current, task.timezone)
         self._answers = AnswerFiles(task, partition)
+        self._buckets = BucketFiles(Path(task.root), task.batch)
         snapshots = self.opened.snapshots
         partitions = task.plan.placement.partition_count
         # No two tasks of a batch may use the same split of a store.
         first_split, last_split = ((hop * partitions + partition) * PIECES_PER_SPLIT for hop in (hops[0], hops[-1]))
-        self._sink = ResultSink(task, first_split, snapshots, self.report, self._answers)
+        self._sink = ResultSink(task, first_split, snapshots, self.report, self._answers, self._buckets)
         self.folder = GroupFolder(task, snapshots, self.report)
-        self.groups = GroupStage(task, partition, last_split, self.report, self._answers)
+        self.groups = GroupStage(task, partition, last_split, self.report, self._answers, self._buckets)
         self._group_ids = {group.id for group in task.plan.groups}
 
     def take(self, emit: Emit, frame: Frame) -> None:
@@ -132,6 +134,7 @@ class _Output:
         """Write what still waits; the buckets of intermediates and groups."""
         self._sink.close()
         self._answers.close(self.report)
+        self._buckets.close()
         return [*self._sink.stored, *self.groups.written]
 
 
@@ -181,8 +184,8 @@ class _Hop:
         found: dict[str, list[tuple[int, int, int]]] = {}
         for chunk in self._task.fill_chunks:
             metas = self._snapshots[driver_by_store[chunk.store]].metas
-            ordinal_by_path = {meta.path: ordinal for ordinal, meta in enumerate(metas)}
-            found[chunk.store] = [(ordinal_by_path[part.path], part.lower_row, part.upper_row) for part in chunk.parts]
+            ordinal_by_key = {meta.key: ordinal for ordinal, meta in enumerate(metas)}
+            found[chunk.store] = [(ordinal_by_key[part.bucket], part.lower_row, part.upper_row) for part in chunk.parts]
         return found
 
     def _answer_lone_rows(self, times: Iterable[bytes]) -> None:

@@ -228,15 +228,17 @@ class QueryFailure:
 
 @dataclass
 class MergedBuckets:
+    """`replaced` are the keys of the buckets that it was made of."""
+
     merged: BucketMeta
-    replaced_paths: tuple[str, ...]
+    replaced: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        return {"merged": self.merged.to_json(), "replaced_paths": self.replaced_paths}
+        return {"merged": self.merged.to_json(), "replaced": self.replaced}
 
     @staticmethod
     def from_json(record: dict[str, Any]) -> MergedBuckets:
-        return MergedBuckets(BucketMeta.from_json(record["merged"]), tuple(record["replaced_paths"]))
+        return MergedBuckets(BucketMeta.from_json(record["merged"]), tuple(record["replaced"]))
 
 
 @dataclass

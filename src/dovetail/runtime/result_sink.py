@@ -20,6 +20,7 @@ from dovetail.query.join_query import OutputColumn
 from dovetail.query.output_names import unique_names
 from dovetail.runtime.answer_files import AnswerFiles
 from dovetail.runtime.batch_task import BatchTask
+from dovetail.runtime.bucket_files import BucketFiles
 from dovetail.runtime.probe.decide_pairs import FEW_ROWS
 from dovetail.runtime.probe.emit_order import Alike
 from dovetail.runtime.probe.frame import Frame, FrameValues, slice_of, smaller_frames
@@ -49,9 +50,10 @@ class ResultSink:
         snapshots: Mapping[str, StoreSnapshot],
         report: TaskReport,
         answers: AnswerFiles,
+        buckets: BucketFiles,
     ) -> None:
         self._task = task
-        self._writer = StoreWriter(task, report)
+        self._writer = StoreWriter(task, report, buckets)
         self._next_split = first_split
         self._snapshots = snapshots
         self._report = report

@@ -1,4 +1,4 @@
-"""Bucket files: immutable Arrow IPC files with the rows of one store for a range of batches (A1, B5).
+"""Buckets: immutable, in the format of Arrow IPC files, with the rows of one store for a range of batches (A1, B5).
 
 One record batch holds, for `rows` rows in order of arrival,
     c:<name>   a payload column
@@ -7,8 +7,9 @@ One record batch holds, for `rows` rows in order of arrival,
     r:<i>      the row that each code belongs to
     o:<i>      only of an index with an order: the order value of that row, ascending within a code
 Rows whose key or order is NULL are not indexed; the arrays are then padded at the end and `BucketMeta.indexes` says
-how many entries count. A file is written once under a name of its attempt, becomes real when a manifest
-names it, and is read by memory map: a task touches only the key groups it was given.
+how many entries count. A bucket is a file or a range of one (`write_bucket.py`), written once under a name of its
+attempt. It becomes real when a manifest names it, and is read by memory map: a task touches only the key groups it was
+given.
 
 Where rows are shipped (`plan/shipping.py`) a row may lie in several buckets of its batch. One of them is its home, and
 home rows come first. An index of the file has the rows that were sent there for its key, so that over all buckets of
@@ -29,10 +30,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dovetail.core.errors import BucketCorrupt, BucketMissing, SessionError
-from dovetail.core.private_files import private_folder
-from dovetail.core.sync import sync_later
 from dovetail.kernels.match.special_values import NULL_TIME
-from dovetail.store.checksum import ChecksumFile, FileIdentity, checksum_of, file_checksum
+from dovetail.store.checksum import FileIdentity, checksum_of, file_checksum
 
 U64 = npt.NDArray[np.uint64]
 U32 = npt.NDArray[np.uint32]
@@ -46,11 +45,11 @@ _RESTORE_HINT = "restore the file from a backup of the checkpoint, or start anew
 
 @dataclass(frozen=True)
 class BucketMeta:
-    """What a manifest says of a bucket file. Batches are [lower_batch, upper_batch], both included.
+    """What a manifest says of a bucket. Batches are [lower_batch, upper_batch], both included.
 
-    The last `copied_rows` of the rows are at home in other buckets of the batch.
-    An index or selection that is called `FAILED` does not count: it failed on rows of another bucket of the batch, and
-    all must tell the same.
+    It is `size_bytes` of its file from `offset` on; without an offset it is the whole file. The last `copied_rows` of
+    the rows are at home in other buckets of the batch. An index or selection that is called `FAILED` does not count: it
+    failed on rows of another bucket of the batch, and all must tell the same.
     """
 
     store: str
@@ -69,6 +68,7 @@ class BucketMeta:
     keeps_all: bool
     indexes: tuple[tuple[str, int], ...]
     copied_rows: int = 0
+    offset: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         return dict(vars(self))
@@ -89,12 +89,17 @@ class BucketMeta:
         return BucketMeta(**fields)
 
     @property
+    def key(self) -> str:
+        """No two buckets have the same; several may have the same path."""
+        return self.path if self.offset is None else f"{self.path}@{self.offset}"
+
+    @property
     def home_rows(self) -> int:
         """How many rows, the first ones, are at home here: over all buckets each row once."""
         return self.rows - self.copied_rows
 
     def without(self, selections: Collection[str], indexes: Collection[str]) -> BucketMeta:
-        """The same file, in which some selections and indexes do not count."""
+        """The same bucket, in which some selections and indexes do not count."""
         return replace(
             self,
             selections=tuple(FAILED if name in selections else name for name in self.selections),
@@ -138,55 +143,13 @@ class BucketIndex:
     rows: U32
     orders: I64 | None = None
 
+    @property
+    def nbytes(self) -> int:
+        return self.codes.nbytes + self.rows.nbytes + (0 if self.orders is None else self.orders.nbytes)
+
     def moved(self, places: npt.NDArray[np.int64]) -> BucketIndex:
         """The same index where row i lies at `places[i]`."""
         return BucketIndex(self.codes, places[self.rows].astype(np.uint32), self.orders)
-
-
-@dataclass(frozen=True)
-class BucketContent:
-    """What goes into a bucket file."""
-
-    columns: Mapping[str, pa.Array]
-    selection_words: tuple[U64, ...]
-    indexes: Mapping[str, BucketIndex]
-    times: npt.NDArray[np.int64] | None
-    rows: int
-    copied_rows: int = 0
-
-
-def write_bucket(root: Path, content: BucketContent, **described: Any) -> BucketMeta:
-    """Write the file `root / described["path"]` and return its meta record."""
-    arrays: list[pa.Array] = list(content.columns.values())
-    names = [f"c:{name}" for name in content.columns]
-    for word, words in enumerate(content.selection_words):
-        arrays.append(pa.array(words))
-        names.append(f"s:{word}")
-    for place, index in enumerate(content.indexes.values()):
-        arrays += [_padded(index.codes, content.rows), _padded(index.rows, content.rows)]
-        names += [f"k:{place}", f"r:{place}"]
-        if index.orders is not None:
-            arrays.append(_padded(index.orders, content.rows))
-            names.append(f"o:{place}")
-    batch = pa.RecordBatch.from_arrays(arrays, names)
-    path = root / described["path"]
-    private_folder(path.parent)
-    sink = ChecksumFile(path)
-    with sink, pa.ipc.new_file(pa.PythonFile(sink, mode="w"), batch.schema) as writer:
-        writer.write_batch(batch)
-    sync_later(path)
-    min_time_us, max_time_us = time_range(content.times)
-    return BucketMeta(
-        rows=content.rows,
-        copied_rows=content.copied_rows,
-        size_bytes=sink.size_bytes,
-        checksum=sink.checksum,
-        min_time_us=min_time_us,
-        max_time_us=max_time_us,
-        columns=tuple(content.columns),
-        indexes=tuple((name, len(index.codes)) for name, index in content.indexes.items()),
-        **described,
-    )
 
 
 def time_range(times: npt.NDArray[np.int64] | None) -> tuple[int | None, int | None]:
@@ -221,13 +184,12 @@ class Bucket:
         self._path = root / meta.path
         self._identity = _identity(self._path, meta)
         try:
-            file = _read(self._path) if meta.size_bytes <= MOST_BYTES_READ else pa.memory_map(str(self._path))
-            is_whole = checksum_of(file.read_buffer()) == meta.checksum
+            content = _content(self._path, meta)
         except OSError as error:
             raise BucketCorrupt(f"bucket file {meta.path} cannot be read: {error}", hint=_RESTORE_HINT) from error
-        if not is_whole:
+        if checksum_of(content) != meta.checksum:
             raise _corrupt(meta, "other bytes than were committed")
-        self._batch = pa.ipc.open_file(file).get_batch(0)
+        self._batch = pa.ipc.open_file(pa.BufferReader(content)).get_batch(0)
         self._times: dict[str, npt.NDArray[np.int64]] = {}
         self._places = {name: place for place, (name, _) in enumerate(meta.indexes)}
 
@@ -258,16 +220,24 @@ class Bucket:
         return self._batch.column(f"s:{word}").to_numpy()  # type: ignore[no-any-return]
 
 
-def _read(path: Path) -> pa.BufferReader:
+def _content(path: Path, meta: BucketMeta) -> pa.Buffer:
+    """The bytes of the bucket; those of a large one are a view of the file, which stays mapped as long as they do."""
+    if meta.size_bytes > MOST_BYTES_READ:
+        return _range_of(pa.memory_map(str(path)), meta)
     with pa.OSFile(str(path)) as file:
-        return pa.BufferReader(file.read_buffer())
+        return _range_of(file, meta)
+
+
+def _range_of(file: pa.NativeFile, meta: BucketMeta) -> pa.Buffer:
+    file.seek(meta.offset or 0)
+    return file.read_buffer(meta.size_bytes)
 
 
 def check_bucket(root: Path, meta: BucketMeta) -> None:
     """Raise unless the file is there with exactly the bytes that were committed."""
     path = root / meta.path
     _identity(path, meta)
-    if file_checksum(path) != meta.checksum:
+    if file_checksum(path, meta.offset or 0, meta.size_bytes) != meta.checksum:
         raise _corrupt(meta, "other bytes than were committed")
 
 
@@ -279,8 +249,9 @@ def _identity(path: Path, meta: BucketMeta) -> FileIdentity:
         raise BucketMissing(
             f"bucket file {meta.path} is missing: {_lost(meta)}", where=str(path), hint=_RESTORE_HINT
         ) from None
-    if found.size_bytes != meta.size_bytes:
-        raise _corrupt(meta, f"{found.size_bytes} bytes, {meta.size_bytes} were committed")
+    end = (meta.offset or 0) + meta.size_bytes
+    if found.size_bytes < end or (meta.offset is None and found.size_bytes > end):
+        raise _corrupt(meta, f"{found.size_bytes} bytes, {end} were committed")
     return found
 
 
@@ -290,9 +261,3 @@ def _corrupt(meta: BucketMeta, how: str) -> BucketCorrupt:
 
 def _lost(meta: BucketMeta) -> str:
     return f"lost are {meta.rows} rows of store {meta.store}, of batches {meta.lower_batch} to {meta.upper_batch}"
-
-
-def _padded(values: npt.NDArray[Any], length: int) -> pa.Array:
-    if len(values) == length:
-        return pa.array(values)
-    return pa.array(np.concatenate([values, np.zeros(length - len(values), values.dtype)]))

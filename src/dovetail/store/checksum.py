@@ -11,6 +11,7 @@ from isal.isal_zlib import crc32
 from dovetail.core.private_files import open_private_bytes
 
 _PIECE_BYTES = 1 << 22
+_ALIGNMENT = 64
 
 
 @dataclass(frozen=True)
@@ -32,16 +33,22 @@ def checksum_of(content: Any, before: int = 0) -> int:
     return crc32(content, before)
 
 
-def file_checksum(path: Path) -> int:
-    checksum = 0
+def file_checksum(path: Path, offset: int = 0, size_bytes: int | None = None) -> int:
+    """Of the whole file, or of so many bytes from the offset on."""
+    checksum, left = 0, _PIECE_BYTES if size_bytes is None else size_bytes
     with path.open("rb") as file:
-        while piece := file.read(_PIECE_BYTES):
+        file.seek(offset)
+        while piece := file.read(min(left, _PIECE_BYTES)):
             checksum = checksum_of(piece, checksum)
+            left -= 0 if size_bytes is None else len(piece)
     return checksum
 
 
 class ChecksumFile:
-    """A file that sums up what passes; Arrow writes few large pieces, so Python is not in the way."""
+    """A file that sums up what passes; Arrow writes few large pieces, so Python is not in the way.
+
+    Of a file with ranges, `checksum`, `size_bytes` and `tell` speak of the newest.
+    """
 
     def __init__(self, path: Path) -> None:
         self._file = open_private_bytes(path, buffering=0)
@@ -54,6 +61,15 @@ class ChecksumFile:
 
     def __exit__(self, *exc: object) -> None:
         self.finish()
+
+    def begin_range(self) -> int:
+        """Where it begins: what is mapped from there must lie as Arrow wants it."""
+        offset = self._file.tell()
+        padding = -offset % _ALIGNMENT
+        if padding:
+            self._file.write(bytes(padding))
+        self.checksum = self.size_bytes = 0
+        return offset + padding
 
     def finish(self) -> None:
         self._file.close()

@@ -11,8 +11,8 @@ from dovetail.core.private_files import close_folder
 from dovetail.core.sealed_file import FileKind, damaged, read_sealed, write_sealed
 from dovetail.core.sync import sync
 
-LAYOUT_VERSION = 9
-READABLE_VERSIONS = (7, 8, LAYOUT_VERSION)
+LAYOUT_VERSION = 10
+READABLE_VERSIONS = (7, 8, 9, LAYOUT_VERSION)
 BACKFILLS = "backfill"
 _VERSION_FILE = "dovetail.json"
 _ANSWERS = "answers"
@@ -71,6 +71,10 @@ def manifest_file(batch: int) -> str:
 
 def bucket_file(store: str, lower_batch: int, upper_batch: int, split: int, attempt: str) -> str:
     return f"buckets/{slug(store)}/b{lower_batch:010d}-{upper_batch:010d}-s{split}-{attempt}.arrow"
+
+
+def shared_bucket_file(batch: int, attempt: str) -> str:
+    return f"buckets/shared/b{batch:010d}-{attempt}.arrows"
 
 
 def result_file(query: str, batch: int, partition: int, attempt: str) -> str:

@@ -31,12 +31,12 @@ BUCKETS = (bucket(0, 1), bucket(2, 2), bucket(3, 3, rows=5), bucket(4, 4), bucke
 
 
 def parts(chunks: tuple[FillChunk, ...]) -> list[tuple[str, int, int]]:
-    return [(part.path, part.lower_row, part.upper_row) for chunk in chunks for part in chunk.parts]
+    return [(part.bucket, part.lower_row, part.upper_row) for chunk in chunks for part in chunk.parts]
 
 
 def test_older_rows_of_the_driver_remain_the_newest_first() -> None:
-    assert [part.path for part in FILL.remaining(0, BUCKETS)] == ["a3.0", "a2.0", "a0.0"]
-    assert [part.path for part in FILL.remaining(2, BUCKETS)] == ["a3.0", "a2.0"]
+    assert [part.bucket for part in FILL.remaining(0, BUCKETS)] == ["a3.0", "a2.0", "a0.0"]
+    assert [part.bucket for part in FILL.remaining(2, BUCKETS)] == ["a3.0", "a2.0"]
 
 
 def test_a_bucket_that_straddles_either_end_is_not_read() -> None:
@@ -60,7 +60,7 @@ def test_fills_share_a_batch_s_budget() -> None:
 
 def test_what_died_meanwhile_is_left_out() -> None:
     advanced = replace(FILL, position=(3, 0, 5))
-    assert [part.path for part in advanced.remaining(0, BUCKETS[1:])] == ["a2.0"]
+    assert [part.bucket for part in advanced.remaining(0, BUCKETS[1:])] == ["a2.0"]
     assert replace(FILL, position=(2, 0, 4)).remaining(0, BUCKETS[2:]) == []
 
 
@@ -74,7 +74,7 @@ def test_chunks_hold_every_row_once(made: list[tuple[int, int, int]], budget: in
     while fill.remaining(1, buckets):
         (chunk,) = choose_chunks({STORE: fill}, {STORE: 1}, buckets, budget)
         assert 0 < chunk.rows <= budget
-        read += [(part.path, row) for part in chunk.parts for row in range(part.lower_row, part.upper_row)]
+        read += [(part.bucket, row) for part in chunk.parts for row in range(part.lower_row, part.upper_row)]
         fill = Fill.from_json(json.loads(json.dumps(fill.advanced(chunk, buckets).to_json())))
     assert sorted(read) == sorted((m.path, row) for m in buckets if 1 <= m.lower_batch < 5 for row in range(m.rows))
 

@@ -176,7 +176,7 @@ def test_the_engine_ships_exactly_what_the_model_says(tmp_path: Path) -> None:
 
 def test_queries_come_and_go_while_it_places(tmp_path: Path) -> None:
     feed = Feed(tmp_path)
-    feed.push(together, 6)
+    feed.push(together, 5)
     assert feed.placement["timesTaken"] == 1
     feed.session.create_query(f"SELECT b.x FROM b JOIN c o ON b.x = o.y AND b.ts {NEAR}", "united")
     feed.push(together, 2)
@@ -185,7 +185,7 @@ def test_queries_come_and_go_while_it_places(tmp_path: Path) -> None:
     (uses,) = key_classes(plan)
     assert len({plan.placements.of_use(use) for use in uses}) == 1
     feed.session.drop_query("united")
-    feed.push(together, 6)
+    feed.push(together, 5)
     feed.assert_exact()
     assert feed.copies_a_row < 1.2
 

@@ -26,7 +26,7 @@ QUERIES = {
     "computed": f"SELECT a.v, c.v AS x FROM a JOIN b ON a.k = b.k AND {NEAR} JOIN c ON b.v + a.v = c.v AND {LATER}",
     "ranges": f"SELECT a.v, c.v AS x FROM a JOIN b ON a.k = b.k AND {NEAR} JOIN c ON c.v < b.v - 30 AND {LATER}",
 }
-BATCHES, ROWS = 3, 24
+BATCHES, ROWS = 2, 24
 
 
 def table(seed: int, batch: int) -> pa.Table:

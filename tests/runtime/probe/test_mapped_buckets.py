@@ -10,7 +10,8 @@ import pytest
 
 from dovetail.core.errors import BucketCorrupt, BucketMissing
 from dovetail.runtime.probe.snapshot import forget_buckets, map_bucket
-from dovetail.store.bucket_file import MOST_BYTES_READ, BucketContent, BucketMeta, write_bucket
+from dovetail.store.bucket_file import MOST_BYTES_READ, BucketMeta
+from dovetail.store.write_bucket import BucketContent, write_bucket
 
 ROWS = {"read whole": 10, "mapped": MOST_BYTES_READ}
 

@@ -11,13 +11,12 @@ from dovetail.runtime.batch_task import MergeTask
 from dovetail.runtime.source.merge_operator import run_merge
 from dovetail.store.bucket_file import (
     Bucket,
-    BucketContent,
     BucketIndex,
     BucketMeta,
     check_bucket,
     times_of,
-    write_bucket,
 )
+from dovetail.store.write_bucket import BucketContent, write_bucket
 
 NOON = datetime.datetime(2024, 1, 1, 12, tzinfo=datetime.UTC)
 
@@ -56,7 +55,7 @@ def test_a_merged_bucket_holds_all_rows_bits_and_entries(tmp_path: Path) -> None
     keys: list[list[int | None]] = [[3, None, 1], [1, 1], [None], [2, 3]]
     metas = tuple(written(tmp_path, batch, own) for batch, own in enumerate(keys))
     done = run_merge(tmp_path, MergeTask("s", metas, partition=0), "ts")
-    assert done.replaced_paths == tuple(meta.path for meta in metas)
+    assert done.replaced == tuple(meta.key for meta in metas)
     meta = done.merged
     check_bucket(tmp_path, meta)
     assert (meta.lower_batch, meta.upper_batch, meta.level, meta.rows) == (0, 3, 1, 8)

@@ -4,12 +4,13 @@
     q1 q2 q3 q4                 runs: it is q5, and this is the batch without it
 
     q1 q2 q3 q4                 fails, and nobody is new
-    q1 q2                       runs
-    q1 q2 q3                    fails: it is q3
+    q1 q2 q3                    fails: it is not the youngest alone
+    q1 q2                       runs: it is q3
     q1 q2    q4                 runs: this is the batch
 
-Nothing is committed before a batch is settled, so each try begins at the state that the last batch left. Of n queries
-one is found in about log n tries. If they are too many to be found one by one, a group of queries is put aside
+Nothing is committed before a batch is settled, so each try begins at the state that the last batch left. Whoever came
+last may not have met a row before, and is looked at first: one that is among the k youngest of n queries is found in
+about log k tries. If they are too many to be found one by one, a group of queries is put aside
 (`put_aside`). If the batch fails without any query, nobody is to blame, and the failure stands.
 """
 
@@ -27,6 +28,8 @@ Attempt = Callable[[Mapping[str, str]], Settled]
 
 TRIES_FOR_SINGLE_ONES = 40
 TRIES_FOR_A_GROUP = 20
+STRIDE = 4
+"""As long as a batch fails, so many times as many of the youngest are left out with the next try."""
 _log = logging.getLogger("dovetail")
 
 
@@ -94,7 +97,7 @@ class _Search:
 
     def whole(self, suspects: list[str], old: int) -> Settled:
         """`old` of the suspects, which come first, have run before: the others are the likelier culprits."""
-        runs, looks_at = 0, old if old < len(suspects) else len(suspects) // 2
+        runs, looks_at = 0, old if old < len(suspects) else len(suspects) - 1
         while suspects:
             culprit, ran = self._next_culprit(suspects, runs, looks_at)
             self._culprits[suspects[culprit]] = self._reason()
@@ -112,15 +115,16 @@ class _Search:
 
         It fails with all suspects; with the first `runs` of them it runs, if that is more than none.
         """
-        fails, ran = len(suspects), None
+        fails, ran, step = len(suspects), None, len(suspects) if runs else STRIDE
         while fails - runs > 1:
             place = min(max(looks_at, runs + 1), fails - 1)
             found = self.run(suspects[place:], self._culprits)
             if found is None:
                 fails = place
+                looks_at, step = max((runs + fails) // 2, fails - step), STRIDE * step
             else:
                 runs, ran = place, found
-            looks_at = (runs + fails) // 2
+                looks_at, step = (runs + fails) // 2, len(suspects)
         if runs == 0:
             ran = self.run(suspects, self._culprits)
             if ran is None:

@@ -75,10 +75,11 @@ def next_state(
         observed = learn(before.observed, finished, tallies=is_tallied(before.observed, before.batch))
         state = replace(state, observed=observed)
     new_files = (
-        *(meta.path for meta in (*written, *(merge.merged for merge in report.merges))),
+        *dict.fromkeys(meta.path for meta in (*written, *(merge.merged for merge in report.merges))),
         *(file.path for file in bad.files if file.batch == before.batch),
     )
-    dead_paths = (*(meta.path for meta in dead), *_void_paths(report, failed), *bad.dead_paths)
+    gone = (*dead, *_replaced(before.buckets, report))
+    dead_paths = (*_dead_files(gone, kept), *_void_answers(report, failed), *bad.dead_paths)
     arrival = Arrival(retried=bad.retried, unread=bad.unread)
     return state, Draft(state.to_stored(), results, dead_paths, new_files, arrival)
 
@@ -98,10 +99,14 @@ def _moved_in_time(
     )
 
 
-def _void_paths(report: TaskReport, failed: Mapping[str, str]) -> Iterator[str]:
-    """Files that the batch itself makes superfluous: buckets that it merged, answers of queries that failed."""
-    for merge in report.merges:
-        yield from merge.replaced_paths
+def _dead_files(gone: Iterable[BucketMeta], kept: Iterable[BucketMeta]) -> list[str]:
+    """A file goes with the last of its buckets."""
+    living = {meta.path for meta in kept}
+    return sorted({meta.path for meta in gone} - living)
+
+
+def _void_answers(report: TaskReport, failed: Mapping[str, str]) -> Iterator[str]:
+    """Files with nothing but answers of queries that failed."""
     named = {result.path for result in report.results if result.query not in failed}
     yield from sorted({result.path for result in report.results} - named)
 
@@ -141,11 +146,16 @@ def _max_times(before: Mapping[str, int], newest: Mapping[str, int]) -> dict[str
 
 
 def _merged(earlier: tuple[BucketMeta, ...], written: Sequence[BucketMeta], report: TaskReport) -> list[BucketMeta]:
-    replaced = {path for merge in report.merges for path in merge.replaced_paths}
-    buckets = [meta for meta in earlier if meta.path not in replaced]
+    replaced = {meta.key for meta in _replaced(earlier, report)}
+    buckets = [meta for meta in earlier if meta.key not in replaced]
     buckets += [merge.merged for merge in report.merges]
     buckets += written
     return sorted(buckets, key=_place)
+
+
+def _replaced(earlier: Iterable[BucketMeta], report: TaskReport) -> list[BucketMeta]:
+    keys = {key for merge in report.merges for key in merge.replaced}
+    return [meta for meta in earlier if meta.key in keys] if keys else []
 
 
 def _place(meta: BucketMeta) -> tuple[str, int, tuple[str, int]]:
@@ -185,9 +195,9 @@ def _keep_and_expire(
             # What a fill adds is older than the store, and serves only whom all segments serve.
             history = history.since(min((meta.lower_batch for meta in living), default=state.batch))
         histories[store.id] = history
-    of_groups = {meta.path for meta in kept_groups(plan.groups, buckets, state.closed_us_by_group)}
-    kept += [meta for meta in buckets if meta.path in of_groups]
-    dead += [meta for meta in buckets if meta.store not in histories and meta.path not in of_groups]
+    of_groups = {meta.key for meta in kept_groups(plan.groups, buckets, state.closed_us_by_group)}
+    kept += [meta for meta in buckets if meta.key in of_groups]
+    dead += [meta for meta in buckets if meta.store not in histories and meta.key not in of_groups]
     return tuple(sorted(kept, key=_place)), dead, histories
 
 

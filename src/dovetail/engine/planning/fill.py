@@ -42,9 +42,9 @@ class Fill:
             if meta.store != self.driver or meta.lower_batch < since or meta.upper_batch >= self.before_batch:
                 continue
             if self.position is None or _place(meta) < self.position[:2]:
-                parts.append(ChunkPart(meta.path, 0, meta.rows))
+                parts.append(ChunkPart(meta.key, 0, meta.rows))
             elif _place(meta) == self.position[:2] and self.position[2] < meta.rows:
-                parts.append(ChunkPart(meta.path, self.position[2], meta.rows))
+                parts.append(ChunkPart(meta.key, self.position[2], meta.rows))
         return parts
 
     def advanced(self, chunk: FillChunk, buckets: Iterable[BucketMeta]) -> Fill:
@@ -52,7 +52,7 @@ class Fill:
         if not chunk.parts:
             return self
         last = chunk.parts[-1]
-        meta = next(meta for meta in buckets if meta.path == last.path)
+        meta = next(meta for meta in buckets if meta.key == last.bucket)
         return replace(self, position=(*_place(meta), last.upper_row))
 
 
@@ -67,7 +67,7 @@ def choose_chunks(
             if budget_rows == 0:
                 break
             taken = min(part.rows, budget_rows)
-            parts.append(ChunkPart(part.path, part.lower_row, part.lower_row + taken))
+            parts.append(ChunkPart(part.bucket, part.lower_row, part.lower_row + taken))
             budget_rows -= taken
         chunks.append(FillChunk(store, tuple(parts)))
     return tuple(chunks)

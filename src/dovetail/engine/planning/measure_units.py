@@ -72,9 +72,9 @@ def rewritten_rows(batch: FinishedBatch, usual: SharedPlan, fanout: int) -> int:
     is neither merged nor filled in was moved.
     """
     expected = {
-        tuple(meta.path for meta in merge.buckets) for merge in choose_merges(usual, batch.before.buckets, fanout)
+        tuple(meta.key for meta in merge.buckets) for merge in choose_merges(usual, batch.before.buckets, fanout)
     }
-    merged = sum(merge.merged.rows for merge in batch.report.merges if tuple(merge.replaced_paths) not in expected)
+    merged = sum(merge.merged.rows for merge in batch.report.merges if tuple(merge.replaced) not in expected)
     filled = {fill.store for fill in batch.plan.fills}
     old = (meta for meta in batch.written if meta.lower_batch < batch.after.batch and meta.store not in filled)
     return merged + sum(meta.rows for meta in old)

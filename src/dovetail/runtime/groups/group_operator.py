@@ -16,11 +16,12 @@ from dovetail.kernels.match.hash_keys import codes_of_groups
 from dovetail.plan.group_plan import GroupPlan, GroupTable
 from dovetail.runtime.answer_files import AnswerFiles
 from dovetail.runtime.batch_task import BatchTask
+from dovetail.runtime.bucket_files import BucketFiles
 from dovetail.runtime.groups.close_windows import close_windows
 from dovetail.runtime.groups.folder import receive_groups
 from dovetail.runtime.groups.limited_answers import GroupAnswers
 from dovetail.runtime.groups.partial_groups import PartialGroups, concat_groups, fold_groups
-from dovetail.runtime.groups.store import GroupStore
+from dovetail.runtime.groups.store import GroupStore, write_groups
 from dovetail.runtime.groups.update_groups import update_groups, with_new_values
 from dovetail.runtime.groups.windows import BEGINNING
 from dovetail.runtime.report import GroupCount, TaskReport
@@ -32,10 +33,17 @@ class GroupStage:
     """All aggregations of one partition; what it keeps is `written`, answers go to `files`."""
 
     def __init__(
-        self, task: BatchTask, partition: int, first_split: int, report: TaskReport, files: AnswerFiles
+        self,
+        task: BatchTask,
+        partition: int,
+        first_split: int,
+        report: TaskReport,
+        files: AnswerFiles,
+        buckets: BucketFiles,
     ) -> None:
         self._task = task
         self._report = report
+        self._buckets = buckets
         self._answers = GroupAnswers(task, report, files)
         self._next_split = first_split
         placement = task.plan.placement
@@ -87,6 +95,6 @@ class GroupStage:
         for table in group.tables:
             rows = new[table.id]
             if rows.rows:
-                self.written.append(GroupStore(self._task, table).write(rows, self._next_split))
+                self.written.append(write_groups(self._buckets, table, rows, self._next_split))
                 self._next_split += 1
                 self._report.groups.append(GroupCount(table.id, kept_rows=rows.rows))

@@ -20,6 +20,7 @@ from dovetail.kernels.match.hash_keys import CodeRange
 from dovetail.kernels.match.sort_codes import sort_codes
 from dovetail.plan.group_plan import GROUP_INDEX, Fold, GroupTable
 from dovetail.runtime.batch_task import BatchTask, MergeTask
+from dovetail.runtime.bucket_files import BucketFiles
 from dovetail.runtime.groups.partial_groups import (
     PANE,
     PartialGroups,
@@ -31,8 +32,9 @@ from dovetail.runtime.groups.partial_groups import (
 )
 from dovetail.runtime.probe.snapshot import map_bucket
 from dovetail.runtime.report import MergedBuckets
-from dovetail.store.bucket_file import Bucket, BucketContent, BucketIndex, BucketMeta, write_bucket
+from dovetail.store.bucket_file import Bucket, BucketIndex, BucketMeta
 from dovetail.store.layout import bucket_file
+from dovetail.store.write_bucket import BucketContent, write_bucket
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
@@ -43,7 +45,6 @@ class GroupStore:
 
     def __init__(self, task: BatchTask, table: GroupTable) -> None:
         self._root = Path(task.root)
-        self._batch = task.batch
         self._table = table
         self._metas = [meta for meta in task.buckets if meta.store == table.id]
         self._timezone = task.timezone
@@ -87,16 +88,13 @@ class GroupStore:
         is_paned = self._table.is_paned
         return PartialGroups(keys, np.zeros(0, np.int64) if is_paned else None, columns, 0)
 
-    def write(self, rows: PartialGroups, split: int) -> BucketMeta:
-        return _write(self._root, self._table, rows, (self._batch, self._batch), split, 0)
-
     def _open(self, first_batch: int) -> Iterator[tuple[BucketMeta, Bucket, BucketIndex]]:
         for meta in self._metas:
             if meta.lower_batch >= first_batch:
                 bucket = map_bucket(self._root, meta).file
                 index = bucket.index(GROUP_INDEX)
                 if index is None:
-                    raise ValueError(f"bucket {meta.path} has no groups")
+                    raise ValueError(f"bucket {meta.key} has no groups")
                 yield meta, bucket, index
 
 
@@ -106,8 +104,19 @@ def merge_groups(root: Path, merge: MergeTask, table: GroupTable) -> MergedBucke
     pieces = [_rows(table, Bucket(root, meta), meta, None) for meta in merge.buckets]
     level = max(meta.level for meta in merge.buckets) + 1
     folded = fold_groups(table, concat_groups(pieces))
-    merged = _write(root, table, folded, (first.lower_batch, last.upper_batch), first.split, level)
-    return MergedBuckets(merged, tuple(meta.path for meta in merge.buckets))
+    merged: BucketMeta = write_bucket(
+        root,
+        _content(table, folded),
+        store=table.id,
+        path=bucket_file(table.id, first.lower_batch, last.upper_batch, first.split, uuid4().hex[:12]),
+        lower_batch=first.lower_batch,
+        upper_batch=last.upper_batch,
+        split=first.split,
+        level=level,
+        selections=(),
+        keeps_all=True,
+    )
+    return MergedBuckets(merged, tuple(meta.key for meta in merge.buckets))
 
 
 def _rows(table: GroupTable, bucket: Bucket, meta: BucketMeta, places: I64 | None) -> PartialGroups:
@@ -118,28 +127,18 @@ def _rows(table: GroupTable, bucket: Bucket, meta: BucketMeta, places: I64 | Non
     return rows_of_columns(table, {name: column.take(take) for name, column in columns.items()}, len(places))
 
 
-def _write(
-    root: Path, table: GroupTable, rows: PartialGroups, batches: tuple[int, int], split: int, level: int
-) -> BucketMeta:
+def write_groups(files: BucketFiles, table: GroupTable, rows: PartialGroups, split: int) -> BucketMeta:
+    """Rows of this batch, to be found by their key."""
+    return files.write(_content(table, rows), table.id, split, selections=(), keeps_all=True)
+
+
+def _content(table: GroupTable, rows: PartialGroups) -> BucketContent:
     codes, order = sort_codes(codes_of_rows(table, rows))
     ordered = rows.take(order)
-    content = BucketContent(
+    return BucketContent(
         columns=columns_of_rows(table, ordered),
         selection_words=(),
         indexes={GROUP_INDEX: BucketIndex(codes, np.arange(len(codes), dtype=np.uint32))},
         times=ordered.panes,
         rows=ordered.rows,
     )
-    meta: BucketMeta = write_bucket(
-        root,
-        content,
-        store=table.id,
-        path=bucket_file(table.id, *batches, split, uuid4().hex[:12]),
-        lower_batch=batches[0],
-        upper_batch=batches[1],
-        split=split,
-        level=level,
-        selections=(),
-        keeps_all=True,
-    )
-    return meta

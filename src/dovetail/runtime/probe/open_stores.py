@@ -52,7 +52,7 @@ def open_stores(
     known = _last_by_root.get(root)
     if known is not None and known[0] == seen:
         return known[1]
-    forget_buckets(root, {meta.path for meta in (*seen.earlier, *seen.current)})
+    forget_buckets(root, {meta.key for meta in (*seen.earlier, *seen.current)})
     before, now = by_store(seen.earlier), by_store(seen.current)
     snapshots = {
         store.id: StoreSnapshot(root, store, before.get(store.id, []), now.get(store.id, []), timezone)

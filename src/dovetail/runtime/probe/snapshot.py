@@ -194,17 +194,17 @@ _mapped_buckets: dict[str, MappedBucket] = {}
 
 def map_bucket(root: Path, meta: BucketMeta) -> MappedBucket:
     """The mapped bucket, opened once per worker process, and again if somebody wrote to its file."""
-    name = f"{root}/{meta.path}"
+    name = f"{root}/{meta.key}"
     found = _mapped_buckets.get(name)
     if found is None or not found.file.is_untouched():
         found = _mapped_buckets[name] = MappedBucket(root, meta)
     return found
 
 
-def forget_buckets(root: Path, live_paths: set[str]) -> None:
+def forget_buckets(root: Path, live_keys: set[str]) -> None:
     """Unmap what the snapshot no longer has; other checkpoints' buckets are not ours to forget."""
     prefix = f"{root}/"
-    for name in [n for n in _mapped_buckets if n.startswith(prefix) and n.removeprefix(prefix) not in live_paths]:
+    for name in [n for n in _mapped_buckets if n.startswith(prefix) and n.removeprefix(prefix) not in live_keys]:
         del _mapped_buckets[name]
 
 

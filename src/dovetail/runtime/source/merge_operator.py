@@ -15,8 +15,9 @@ from dovetail.kernels.match.sort_codes import sort_by_code_and_order
 from dovetail.kernels.word_bits import word_count
 from dovetail.runtime.batch_task import MergeTask
 from dovetail.runtime.report import MergedBuckets
-from dovetail.store.bucket_file import Bucket, BucketContent, BucketIndex, BucketMeta, times_of, write_bucket
+from dovetail.store.bucket_file import Bucket, BucketIndex, BucketMeta, times_of
 from dovetail.store.layout import bucket_file
+from dovetail.store.write_bucket import BucketContent, write_bucket
 
 
 def run_merge(root: Path, merge: MergeTask, event_time: str | None) -> MergedBuckets:
@@ -50,7 +51,7 @@ def run_merge(root: Path, merge: MergeTask, event_time: str | None) -> MergedBuc
         selections=first.selections,
         keeps_all=first.keeps_all,
     )
-    return MergedBuckets(merged, tuple(meta.path for meta in merge.buckets))
+    return MergedBuckets(merged, tuple(meta.key for meta in merge.buckets))
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ def _merge_index(name: str, buckets: list[Bucket], places: list[npt.NDArray[np.i
     for bucket, own in zip(buckets, places, strict=True):
         index = bucket.index(name)
         if index is None:
-            raise ValueError(f"bucket {bucket.meta.path} lacks index {name}")
+            raise ValueError(f"bucket {bucket.meta.key} lacks index {name}")
         moved.append(index.moved(own))
     codes, rows = np.concatenate([each.codes for each in moved]), np.concatenate([each.rows for each in moved])
     orders = [index.orders for index in moved if index.orders is not None]

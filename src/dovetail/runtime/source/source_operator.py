@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,7 @@ from dovetail.plan.store_plan import StorePlan
 from dovetail.query.join_query import WINDOW_END, WINDOW_START
 from dovetail.query.stream import Stream
 from dovetail.runtime.batch_task import BATCH, BatchTask
+from dovetail.runtime.bucket_files import BucketFiles
 from dovetail.runtime.message import Kind, Message, void_messages
 from dovetail.runtime.report import STATISTICS, StreamCount, TaskReport, newest_times
 from dovetail.runtime.source.bad_rows import BadRowSieve
@@ -61,7 +63,7 @@ def _run_source(task: BatchTask, split: int, rows: Iterable[StreamRows]) -> Iter
     yield from source.take(waiting)
     taken_s = source.report.seconds_by_part["source"]
     source.report.seconds_by_part["receive"] = time.perf_counter() - began - taken_s
-    for meta in source.written:
+    for meta in source.close():
         payload = json.dumps(meta.to_json()).encode()
         for partition in range(task.plan.placement.partition_count):
             yield Message(partition, Kind.BUCKET, payload)
@@ -81,12 +83,13 @@ class _Source:
         self._late_before_us = dict(task.late_before_us)
         self.report = TaskReport()
         self._sieve = BadRowSieve(task, self.report)
-        self._writer = StoreWriter(task, self.report)
+        self._files = BucketFiles(Path(task.root), task.batch)
+        self._writer = StoreWriter(task, self.report, self._files)
         self._selector = RowSelector(task, self.report)
         self._shipper = RowShipper(task, self._selector)
 
-    @property
-    def written(self) -> list[BucketMeta]:
+    def close(self) -> list[BucketMeta]:
+        self._files.close()
         return self._writer.written
 
     def take(self, batches_by_stream: dict[str, list[pa.RecordBatch]]) -> list[Message]:

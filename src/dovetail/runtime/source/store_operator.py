@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -21,12 +22,14 @@ from dovetail.kernels.word_bits import word_count
 from dovetail.plan.store_plan import IndexPlan, StorePlan
 from dovetail.query.expression import Expression
 from dovetail.runtime.batch_task import BatchTask
+from dovetail.runtime.bucket_files import BucketFiles
 from dovetail.runtime.message import Kind, Message
 from dovetail.runtime.report import ShippedCount, TaskReport
 from dovetail.runtime.source.build_index import build_index
 from dovetail.runtime.source.ship_rows import FailedInSource, ShippedRows, marked_rows, sends_bits
 from dovetail.runtime.source.store_writer import PIECES_PER_SPLIT, StoreWriter
-from dovetail.store.bucket_file import BucketContent, BucketIndex, BucketMeta, times_of
+from dovetail.store.bucket_file import BucketIndex, BucketMeta, times_of
+from dovetail.store.write_bucket import BucketContent
 
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
@@ -69,7 +72,8 @@ class _StoreStage:
         self._partition = partition
         self._next_split = partition * PIECES_PER_SPLIT
         self.report = TaskReport()
-        self._writer = StoreWriter(task, self.report)
+        self._files = BucketFiles(Path(task.root), task.batch)
+        self._writer = StoreWriter(task, self.report, self._files)
         self._waiting: dict[str, list[ShippedRows]] = {}
         self._waiting_bytes = 0
         self._failed: list[FailedInSource] = []
@@ -92,6 +96,7 @@ class _StoreStage:
 
     def close(self) -> list[BucketMeta]:
         self._write_waiting()
+        self._files.close()
         self.report.shipped += self._count_by_store.values()
         return [self._without_failed(meta) for meta in self._writer.written]
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
-from uuid import uuid4
 
 import numpy as np
 import numpy.typing as npt
@@ -12,12 +10,13 @@ import pyarrow as pa
 
 from dovetail.plan.store_plan import IndexPlan, StorePlan
 from dovetail.runtime.batch_task import BatchTask
+from dovetail.runtime.bucket_files import BucketFiles
 from dovetail.runtime.report import STATISTICS, TaskReport, count_keys
 from dovetail.runtime.source.build_index import build_index
 from dovetail.runtime.source.sample_key_groups import sample_key_groups
 from dovetail.runtime.source.wanted_rows import RowSelector, StoreRows
-from dovetail.store.bucket_file import FAILED, BucketContent, BucketIndex, BucketMeta, write_bucket
-from dovetail.store.layout import bucket_file
+from dovetail.store.bucket_file import FAILED, BucketIndex, BucketMeta
+from dovetail.store.write_bucket import BucketContent
 
 PIECES_PER_SPLIT = 1 << 20
 """Splits of one store differ between all tasks of a batch; a task has so many of its own."""
@@ -26,9 +25,10 @@ PIECES_PER_SPLIT = 1 << 20
 class StoreWriter:
     """Writes buckets of one task; what fails of a query's selections and keys goes to the report."""
 
-    def __init__(self, task: BatchTask, report: TaskReport) -> None:
+    def __init__(self, task: BatchTask, report: TaskReport, files: BucketFiles) -> None:
         self._task = task
         self.report = report
+        self._files = files
         self._selector = RowSelector(task, report)
         self.written: list[BucketMeta] = []
 
@@ -76,7 +76,9 @@ class StoreWriter:
                     for index in store.indexes
                     if index.id in content.indexes
                 ]
-        self.written.append(self._write(store, content, selections, split))
+        self.written.append(
+            self._files.write(content, store.id, split, selections=selections, keeps_all=store.keeps_all)
+        )
 
     def _indexes(self, store: StorePlan, rows: StoreRows) -> dict[str, BucketIndex]:
         """Those that fail are left out."""
@@ -91,18 +93,3 @@ class StoreWriter:
     def _index(self, store: StorePlan, index: IndexPlan, rows: StoreRows) -> BucketIndex:
         timezone = self._task.timezone
         return build_index(index, lambda c: rows.columns[c.name], rows.length, timezone, store.event_time)
-
-    def _write(self, store: StorePlan, content: BucketContent, selections: tuple[str, ...], split: int) -> BucketMeta:
-        batch, attempt = self._task.batch, uuid4().hex[:12]
-        return write_bucket(
-            Path(self._task.root),
-            content,
-            store=store.id,
-            path=bucket_file(store.id, batch, batch, split, attempt),
-            lower_batch=batch,
-            upper_batch=batch,
-            split=split,
-            level=0,
-            selections=selections,
-            keeps_all=store.keeps_all,
-        )
