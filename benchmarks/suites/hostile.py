@@ -73,17 +73,21 @@ def figures_of(tried: Sequence[Tried]) -> dict[str, object]:
     }
 
 
+SHOWN_SLOWEST = 10
+
+
 def slowest_over_usual(batches: Sequence[BatchTime], quiet_until: int, rows: int) -> dict[str, object]:
     """The usual batch is the median of those with all rows of a wave and nothing hostile; the first ones warm up."""
     usual = [batch.ms for batch in batches if 2 < batch.wave <= quiet_until and batch.rows >= rows]
     hostile = [batch for batch in batches if batch.wave > quiet_until]
     if not usual or not hostile:
         return {"usual_batch_ms": None, "slowest_batch_ms": None, "slowest_batch_over_usual": None}
-    slowest = max(batch.ms for batch in hostile)
+    slowest = sorted(hostile, key=lambda batch: -batch.ms)
     return {
         "usual_batch_ms": round(median(usual), 1),
-        "slowest_batch_ms": round(slowest, 1),
-        "slowest_batch_over_usual": round(slowest / median(usual), 2),
+        "slowest_batch_ms": round(slowest[0].ms, 1),
+        "slowest_batch_over_usual": round(slowest[0].ms / median(usual), 2),
+        "slowest_batches": [{"wave": batch.wave, "ms": round(batch.ms, 1)} for batch in slowest[:SHOWN_SLOWEST]],
         "batches": len(hostile),
     }
 

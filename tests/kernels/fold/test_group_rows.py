@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,9 +12,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from dovetail.kernels.fold import group_rows as group_rows_module
 from dovetail.kernels.fold.fold_columns import fold_extremes
 from dovetail.kernels.fold.group_rows import KeyColumn, codes_of_keys, group_rows, key_column, plain_key
 from dovetail.kernels.fold.hyperloglog import estimate_distinct, ranks_of, registers_of
+from dovetail.kernels.match.hash_keys import hash_bytes
 
 KEYS = {
     pa.int64(): st.integers(-3, 3),
@@ -52,6 +55,32 @@ def _hashed(columns: Sequence[KeyColumn]) -> list[KeyColumn]:
 def test_a_number_with_the_word_of_null_is_not_null() -> None:
     column = key_column(pa.array([0x6E756C6C6E756C6C, None], pa.int64()))
     assert group_rows(codes_of_keys([column], 2), [column]).count == 2
+
+
+TEXTS = st.none() | st.sampled_from(["", "a", "b", "a" * 64, "b" * 64, "a" * 63 + "b", "a" * 200, "a" * 199 + "b", "ä"])
+
+
+@pytest.mark.parametrize("bits", [0, 1, 64])
+@given(rows=st.lists(TEXTS, max_size=30), skipped=st.integers(0, 3))
+@example(rows=[None, ""], skipped=0)
+@example(rows=["", None, "a"], skipped=0)
+def test_texts_are_told_apart_by_their_bytes_whatever_their_codes(
+    rows: list[str | None], skipped: int, bits: int
+) -> None:
+    """With few bits texts collide with each other; with none of them also with NULL."""
+
+    def few_bits(content: Any, ends: Any) -> Any:
+        words = hash_bytes(content, ends)
+        return words if bits == 64 else np.where(words & np.uint64(bits), group_rows_module._NULL_WORD, np.uint64(7))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(group_rows_module, "hash_bytes", few_bits)
+        if bits == 0:
+            patch.setattr(group_rows_module, "_NULL_WORD", np.uint64(7))
+        column = key_column(pa.array([*["left out"] * skipped, *rows], pa.string())[skipped:])
+    found = group_rows(codes_of_keys([column], len(rows)), [column])
+    number_by_text: dict[str | None, int] = {}
+    assert found.numbers.tolist() == [number_by_text.setdefault(text, len(number_by_text)) for text in rows]
 
 
 def test_many_groups_and_rows() -> None:

@@ -7,9 +7,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from dovetail.engine.control.registry import QueryState
 from dovetail.plan.group_plan import Fold
 from dovetail.runtime.groups import folder
 from dovetail.runtime.groups.failed_groups import users_of_most_bytes
+from dovetail.runtime.groups.limited_answers import GroupAnswers
 from dovetail.runtime.groups.partial_groups import PartialGroups
 from dovetail.testing.local_session import LocalSession
 from tests.support.neighbours import SCHEMA, rows
@@ -54,3 +56,33 @@ def test_who_asks_for_long_texts_pays_for_folding_them(tmp_path: Path) -> None:
     assert paying(text=pa.array(["x", "y"]), number=numbers) == everybody
     assert paying(number=numbers) == everybody
     assert paying() == everybody
+
+
+def test_long_texts_that_differ_are_not_copied_together_and_equal_ones_are_folded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(folder, "BYTES_A_FOLD", 1_000)
+    monkeypatch.setattr(folder, "fold_groups", lambda _table, rows: rows.take(np.array([0])))
+    pieces = folder._Pieces()
+    for text in "abc":
+        pieces.add(cast("Any", None), PartialGroups((pa.array([text * 2_000]),), None, {}, 1))
+    assert [piece.keys[0][0].as_py()[0] for piece in pieces.fold(cast("Any", None))] == ["a", "b", "c"]
+    pieces.add(cast("Any", None), PartialGroups((pa.array(["b" * 2_000]),), None, {}, 1))
+    assert len(pieces.fold(cast("Any", None))) == 1
+
+
+def test_groups_of_long_texts_stop_at_the_limit_of_bytes_before_they_are_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folder, "LARGE_PIECE_BYTES", 1_000)
+    answered: list[Any] = []
+    monkeypatch.setattr(GroupAnswers, "write", lambda *given: answered.append(given))
+    with LocalSession(tmp_path, max_result_bytes_per_batch=50_000) as session:
+        for name in ("a", "b"):
+            session.create_stream(name, SCHEMA, "ts")
+        text = "rpad(s, 20000, CAST(k AS STRING))"
+        long = session.create_query(f"SELECT {text} AS x, COUNT(*) AS n FROM a GROUP BY {text}", "long")
+        session.push({"a": rows(*range(9)), "b": rows(2)})
+        assert not answered
+        assert long.status.state is QueryState.QUARANTINED
+        assert "answers of more than 50,000 bytes" in str(long.status.error)

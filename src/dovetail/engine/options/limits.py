@@ -34,7 +34,8 @@ class Limits:
         100_000_000, "rows that meet for a query at any step in a batch; the same ([limits](limits.md))"
     )
     max_result_bytes_per_batch: int | None = option(
-        8 << 30, "bytes of a query's answers in a batch; the same ([limits](limits.md))"
+        8 << 30,
+        "bytes of a query's answers in a batch, and of new groups while they are made; the same ([limits](limits.md))",
     )
     max_query_ms_per_batch: float | None = option(
         600_000.0, "milliseconds of work for a query in a batch, all tasks together; the same ([limits](limits.md))"

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numba import njit
 
-from dovetail.kernels.match.hash_keys import combine_words, is_exact_type, words_of
+from dovetail.kernels.match.hash_keys import bytes_of, combine_words, hash_bytes, is_exact_type, words_of
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
@@ -63,17 +63,23 @@ def key_column(column: pa.Array) -> KeyColumn:
             return KeyColumn(words, words.view(np.int64), True)
         words = np.where(null_mask, _NULL_WORD, words)
         # A number may have the word of NULL: what is NULL must be told apart by something else.
-        identity = words.view(np.int64) if not (words[~null_mask] == _NULL_WORD).any() else _encoded(column)[1]
+        identity = words.view(np.int64) if not (words[~null_mask] == _NULL_WORD).any() else _encoded(column)
         return KeyColumn(words, identity, False)
-    values, identity = _encoded(column)
-    words = np.append(words_of(values), _NULL_WORD)[identity]
-    return KeyColumn(words, identity, False)
+    content, ends = bytes_of(column)
+    words = hash_bytes(content, ends)
+    if null_mask is not None:
+        words[null_mask] = _NULL_WORD
+    # Long texts are neither copied nor sorted: those of equal word are compared where they lie.
+    identity, first_rows = _group_codes(words)
+    if null_mask is not None:
+        identity[null_mask] = -1
+    is_right = _are_as_first(content, ends, identity, first_rows)
+    return KeyColumn(words, identity if is_right else _encoded(column), False)
 
 
-def _encoded(column: pa.Array) -> tuple[pa.Array, I64]:
-    """Distinct values, and for each row the place of its value; -1 for NULL."""
-    encoded = pc.dictionary_encode(column)
-    return encoded.dictionary, np.asarray(encoded.indices.fill_null(-1)).astype(np.int64)
+def _encoded(column: pa.Array) -> I64:
+    """For each row the place of its value among the distinct ones; -1 for NULL."""
+    return np.asarray(pc.dictionary_encode(column).indices.fill_null(-1)).astype(np.int64)
 
 
 def codes_of_keys(columns: Sequence[KeyColumn], length: int) -> U64:
@@ -164,3 +170,30 @@ def _differs(identity: Any, rows: Any, numbers: Any, first_rows: Any, differ: An
         row = rows[place]
         if identity[first_rows[numbers[row]]] != identity[row]:
             differ[place] = True
+
+
+@njit(cache=True)
+def _are_as_first(content: Any, ends: Any, numbers: Any, first_rows: Any) -> bool:
+    """Whether every row that has a number has the bytes of the first row of that number."""
+    for row in range(len(numbers)):
+        if numbers[row] < 0:
+            continue
+        first = first_rows[numbers[row]]
+        if numbers[first] < 0 or ends[first + 1] - ends[first] != ends[row + 1] - ends[row]:
+            return False
+        if first != row and not _are_equal(content, ends[first], ends[row], ends[row + 1] - ends[row]):
+            return False
+    return True
+
+
+@njit(cache=True)
+def _are_equal(content: Any, one: int, other: int, length: int) -> bool:
+    # In blocks: a loop that may end at any place is not compiled to wide loads.
+    block = 64
+    for begin in range(0, length, block):
+        differing = np.uint8(0)
+        for place in range(begin, min(begin + block, length)):
+            differing |= content[one + place] ^ content[other + place]
+        if differing:
+            return False
+    return True

@@ -125,10 +125,8 @@ def words_of(column: pa.Array) -> U64:
         column = column.view(pa.int64())
     elif pa.types.is_floating(kind):
         return _float_words(column)
-    elif pa.types.is_decimal(kind):
-        return _hash_bytes(*_fixed_bytes(column))
-    elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return _hash_bytes(*_string_bytes(column))
+    elif pa.types.is_decimal(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return hash_bytes(*bytes_of(column))
     return _numpy_of(column).astype(np.int64, copy=False).view(np.uint64)
 
 
@@ -148,6 +146,11 @@ def _float_words(column: pa.Array) -> U64:
     values[values == 0.0] = 0.0
     values[np.isnan(values)] = np.nan
     return values.view(np.uint64)
+
+
+def bytes_of(column: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    """The bytes of decimals or texts, those of NULLs included, and where each begins; the last entry is the end."""
+    return _fixed_bytes(column) if pa.types.is_decimal(column.type) else _string_bytes(column)
 
 
 def _fixed_bytes(column: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
@@ -202,7 +205,7 @@ def _placed(codes: Any, words: Any) -> Any:
 
 
 @njit(cache=True)
-def _hash_bytes(values: Any, offsets: Any) -> U64:
+def hash_bytes(values: Any, offsets: Any) -> U64:
     words = np.empty(len(offsets) - 1, np.uint64)
     for i in range(len(offsets) - 1):
         start, stop = np.uint64(offsets[i]), np.uint64(offsets[i + 1])

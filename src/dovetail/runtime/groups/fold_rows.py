@@ -91,7 +91,9 @@ def fold_rows(group: GroupPlan, rows: JoinedRows, unwanted: Collection[str] = ()
             failed[column.name] = charged(error)
         seconds[column.name] = watch.lap()
     first_panes = None if panes is None else panes[groups.first_rows]
-    found = {group.id: PartialGroups(tuple(key.take(firsts) for key in keys), first_panes, columns, groups.count)}
+    # Long texts are not copied for nothing.
+    of_groups = tuple(key.take(firsts) for key in keys) if groups.count < rows.rows else tuple(keys)
+    found = {group.id: PartialGroups(of_groups, first_panes, columns, groups.count)}
     for table in group.details:
         if table.id in unwanted:
             continue

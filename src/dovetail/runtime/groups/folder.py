@@ -18,11 +18,13 @@ from dovetail.kernels.evaluate.sizes import WORK_BYTES
 from dovetail.kernels.match.hash_keys import group_of_codes
 from dovetail.plan.group_plan import GroupPlan, GroupTable
 from dovetail.plan.probe_tree import Emit
+from dovetail.plan.query_limits import Found
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.groups.failed_groups import unwanted_parts, users_of_argument, users_of_most_bytes, users_of_part
 from dovetail.runtime.groups.fold_rows import JoinedRows, fold_rows
 from dovetail.runtime.groups.partial_groups import (
     PartialGroups,
+    codes_of_groups_and_panes,
     codes_of_rows,
     columns_of_rows,
     concat_groups,
@@ -37,6 +39,7 @@ from dovetail.runtime.stopwatch import Stopwatch
 from dovetail.runtime.waiting_rows import WaitingRoom, WaitingRows
 
 ROWS_A_FOLD, BYTES_A_FOLD = 1 << 18, 32 << 20
+LARGE_PIECE_BYTES = 1 << 20
 SHORT_S = 0.01
 """Work for one aggregate below this is shared by all users of the groups."""
 _TABLE = b"table"
@@ -44,25 +47,29 @@ _TABLE = b"table"
 
 @dataclass
 class _Pieces:
-    """Partial groups of one table: the first piece is what was folded last."""
+    """Partial groups of one table, and how many there were when they were folded last."""
 
     pieces: list[PartialGroups] = field(default_factory=list)
     rows: int = 0
     size_bytes: int = 0
+    folded_rows: int = 0
+    folded_bytes: int = 0
 
     def add(self, table: GroupTable, piece: PartialGroups) -> None:
         self.pieces.append(piece)
         self.rows += piece.rows
         self.size_bytes += piece.size_bytes
-        first = self.pieces[0]
-        if self.rows > 2 * first.rows + ROWS_A_FOLD or self.size_bytes > 2 * first.size_bytes + BYTES_A_FOLD:
+        if self.rows > 2 * self.folded_rows + ROWS_A_FOLD or self.size_bytes > 2 * self.folded_bytes + BYTES_A_FOLD:
             self.fold(table)
 
-    def fold(self, table: GroupTable) -> PartialGroups:
-        pieces = self.pieces
-        folded = pieces[0] if len(pieces) == 1 else fold_groups(table, concat_groups(pieces))
-        self.pieces, self.rows, self.size_bytes = [folded], folded.rows, folded.size_bytes
-        return folded
+    def fold(self, table: GroupTable) -> list[PartialGroups]:
+        """No group twice. One piece, unless it has long texts that would be copied for nothing."""
+        is_large = self.size_bytes > BYTES_A_FOLD
+        if len(self.pieces) > 1 and not (is_large and _are_all_different(self.pieces)):
+            self.pieces = [fold_groups(table, concat_groups(self.pieces))]
+        self.rows = self.folded_rows = sum(piece.rows for piece in self.pieces)
+        self.size_bytes = self.folded_bytes = sum(piece.size_bytes for piece in self.pieces)
+        return self.pieces
 
 
 class GroupFolder:
@@ -100,11 +107,20 @@ class GroupFolder:
             for table in group.tables:
                 piece = folded.rows_by_table.get(table.id)
                 if piece is not None and piece.rows:
-                    self._pieces.setdefault(table.id, _Pieces()).add(table, piece)
+                    pieces = self._pieces.setdefault(table.id, _Pieces())
+                    known_bytes = pieces.size_bytes
+                    pieces.add(table, piece)
+                    self._count_bytes(group, table, piece, pieces.size_bytes - known_bytes)
                     if (taken_s := watch.lap()) > SHORT_S:
                         charged_s += self._charge(users_of_most_bytes(group, table, piece), taken_s)
         self._report.groups.append(GroupCount(group.id, folded_rows=rows.rows))
         return charged_s
+
+    def _count_bytes(self, group: GroupPlan, table: GroupTable, piece: PartialGroups, more_bytes: int) -> None:
+        """Long texts are stopped before all of them are made, not when groups are answered."""
+        if more_bytes >= LARGE_PIECE_BYTES:
+            for user in users_of_most_bytes(group, table, piece):
+                self._report.count(user, Found(result_bytes=more_bytes), self._task.limits)
 
     def _is_wanted(self, group: GroupPlan) -> bool:
         void = self._report.void_queries
@@ -136,9 +152,9 @@ class GroupFolder:
         for table in group.tables:
             if table.id in self._pieces:
                 watch = Stopwatch()
-                rows = self._pieces.pop(table.id).fold(table)
-                yield from self._sent(table, rows)
-                self._report.spend(users_of_most_bytes(group, table, rows), watch.lap(), self._task.limits)
+                for rows in self._pieces.pop(table.id).fold(table):
+                    yield from self._sent(table, rows)
+                    self._report.spend(users_of_most_bytes(group, table, rows), watch.lap(), self._task.limits)
 
     def _fold(self, waiting: WaitingRows) -> None:
         with self._report.charging({waiting.emit.query}):
@@ -188,6 +204,12 @@ class GroupFolder:
             idx = np.flatnonzero(owners == partition)
             if len(idx):
                 yield Message(partition, Kind.GROUPS, _to_bytes(table, rows.take(idx)))
+
+
+def _are_all_different(pieces: list[PartialGroups]) -> bool:
+    """Whether no two rows have the same keys and pane; where codes collide it is not known, and they are folded."""
+    codes = np.sort(np.concatenate([codes_of_groups_and_panes(rows) for rows in pieces]))
+    return bool((codes[1:] != codes[:-1]).all())
 
 
 def _try_size(values_of: Callable[[str], pa.Array], name: str) -> None:

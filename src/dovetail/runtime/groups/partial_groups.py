@@ -79,8 +79,17 @@ class Grouping:
 def grouping_of(keys: Sequence[pa.Array], panes: I64 | None, rows: int) -> Grouping:
     """Equal keys and panes together; NULL is a key like any other."""
     columns = tuple(key_column(key) for key in keys)
-    compared = columns if panes is None else (*columns, KeyColumn(panes.view(np.uint64), panes, True))
+    compared = _with_panes(columns, panes)
     return Grouping(columns, group_rows(codes_of_keys(compared, rows), compared))
+
+
+def codes_of_groups_and_panes(rows: PartialGroups) -> U64:
+    """Rows of one group and pane have the same."""
+    return codes_of_keys(_with_panes(tuple(key_column(key) for key in rows.keys), rows.panes), rows.rows)
+
+
+def _with_panes(columns: tuple[KeyColumn, ...], panes: I64 | None) -> tuple[KeyColumn, ...]:
+    return columns if panes is None else (*columns, KeyColumn(panes.view(np.uint64), panes, True))
 
 
 def fold_groups(table: GroupTable, rows: PartialGroups) -> PartialGroups:
