@@ -179,7 +179,7 @@ def _are_as_first(content: Any, ends: Any, numbers: Any, first_rows: Any) -> boo
         if numbers[row] < 0:
             continue
         first = first_rows[numbers[row]]
-        if numbers[first] < 0 or ends[first + 1] - ends[first] != ends[row + 1] - ends[row]:
+        if ends[first + 1] - ends[first] != ends[row + 1] - ends[row]:
             return False
         if first != row and not _are_equal(content, ends[first], ends[row], ends[row + 1] - ends[row]):
             return False
