@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from dovetail.core.sync import Syncing
 from dovetail.plan.fill import FillChunk
 from dovetail.plan.query_limits import BatchLimits
 from dovetail.plan.sampled_join import SampledJoin
@@ -38,7 +39,7 @@ class BatchTask:
     `sampled_joins` add to the reports and to nothing else. `fill_chunks` say how far the plan's fills go on.
     `decided_before_us` are the watermarks by which the batch before decided rows of outer and anti joins.
     `closed_us` says of aggregations up to which time their windows are closed and answered.
-    `syncs`: what a task writes is on the disk before it reports.
+    `syncing`: how far what a task writes is on its way to the disk before it reports.
     `samples_key_groups`: tell into which key groups some of the rows fall.
     A task stops a query that passes one of the `limits` in it alone; those for all tasks together are the driver's.
     """
@@ -62,7 +63,7 @@ class BatchTask:
     late_before_us_by_batch: tuple[tuple[int, str, int], ...] | None = None
     closed_us: tuple[tuple[str, int], ...] = ()
     samples_key_groups: bool = False
-    syncs: bool = False
+    syncing: Syncing = Syncing.NOT
     last_time_us: tuple[tuple[str, int], ...] = ()
     last_time_us_by_batch: tuple[tuple[int, str, int], ...] | None = None
     bad_row_room: tuple[tuple[str, int], ...] = ()

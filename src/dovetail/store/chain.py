@@ -124,8 +124,9 @@ class Chain:
         text = manifest.text
         draft = write_draft(target, text, self.token)
         if self.syncs:
-            folders = {(self.root / path).parent for path in (*new_paths, manifest.state_path)}
-            sync_all([draft, self.root / manifest.state_path, *folders, *self._above(folders | {target.parent})])
+            files = [self.root / path for path in (manifest.state_path, *new_paths)]
+            folders = {file.parent for file in files}
+            sync_all([draft, *files, *folders, *self._above(folders | {target.parent})])
             self._known_folders |= folders | {target.parent}
         if not put(draft, target) and target.read_text() != text:
             raise ManifestVersionTaken(

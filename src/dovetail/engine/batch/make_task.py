@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from dovetail.core.sync import Syncing
 from dovetail.engine.admission.query_limits import batch_limits
 from dovetail.engine.batch.choose_merges import choose_merges
 from dovetail.engine.batch.next_bad_rows import room_by_stream
@@ -57,7 +58,7 @@ def make_task(
         limits=batch_limits(before.registry.running, planned.decisions.intermediates, options.limits, plan.groups),
         closed_us=tuple(before.closed_us_by_group.items()),
         samples_key_groups=options.places_by_samples,
-        syncs=options.syncs,
+        syncing=Syncing.BEGUN if options.syncs else Syncing.NOT,
         last_time_us=_last_times_us(streams.values(), batch_time_s, options.timezone),
         bad_row_room=tuple(room_by_stream(before).items()),
         retried=tuple((file, before.batch) for file in before.bad_files if file.is_retried),

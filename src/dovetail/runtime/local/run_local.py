@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import nullcontext
 from functools import partial
 
 import pyarrow as pa
 
-from dovetail.core.sync import synced_files
+from dovetail.core.sync import syncing_files
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.hop_operator import hops_by_task, run_hops
 from dovetail.runtime.message import Message
@@ -37,7 +36,7 @@ def run_local(
 ) -> list[Message]:
     """Each stream's rows are dealt to `splits` source tasks in contiguous parts, and come to them in chunks."""
     messages: list[Message] = []
-    with synced_files() if task.syncs else nullcontext():
+    with syncing_files(task.syncing):
         for split in range(splits):
             rows = _rows_of_split(tables, split, splits, rows_per_chunk)
             messages += run_task(lambda split=split, rows=rows: run_source(task, split, rows))  # type: ignore[misc]

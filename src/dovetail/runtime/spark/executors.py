@@ -102,7 +102,16 @@ def task_slots(executor_cores: str | None, task_cpus: str | None, master: str) -
     return max(1, int(executor_cores or 1) // int(task_cpus or 1))
 
 
+def runs_tasks_here(spark: SparkSession) -> bool:
+    """Whether tasks run on the driver's machine, and always will."""
+    return _is_local(spark.sparkContext.master or "")
+
+
+def _is_local(master: str) -> bool:
+    return master.startswith("local") and not master.startswith("local-cluster")
+
+
 def _manager(master: str, *, is_dynamic: bool) -> Manager:
-    if master.startswith("local") and not master.startswith("local-cluster"):
+    if _is_local(master):
         return Manager.NOBODY
     return Manager.SPARK if is_dynamic else Manager.DOVETAIL

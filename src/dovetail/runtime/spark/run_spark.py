@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import nullcontext
 from typing import Any
 
 import pyarrow as pa
@@ -16,7 +15,7 @@ from pyspark import Broadcast, TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 
-from dovetail.core.sync import synced_files
+from dovetail.core.sync import syncing_files
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.hop_operator import hops_by_task, run_hops
@@ -74,7 +73,7 @@ def _whole_function(slim: dict[str, Any], shared: Broadcast[Any], packing: Packi
         given = _with_plan(slim, shared)
         task = given.in_one_partition()
         rows = (part for batch in batches for part in packing.unpacked(batch))
-        with synced_files() if task.syncs else nullcontext():
+        with syncing_files(task.syncing):
             yield from _to_batches(run_stages(task, list(run_source(task, _partition_id(), rows))))
         _settling.after_task(given.plan)
 
@@ -85,7 +84,7 @@ def _source_function(slim: dict[str, Any], shared: Broadcast[Any], packing: Pack
     def source(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task = _with_plan(slim, shared)
         rows = (part for batch in batches for part in packing.unpacked(batch))
-        with synced_files() if task.syncs else nullcontext():
+        with syncing_files(task.syncing):
             yield from _to_batches(run_source(task, _partition_id(), rows))
         _settling.after_task(task.plan)
 
@@ -95,7 +94,7 @@ def _source_function(slim: dict[str, Any], shared: Broadcast[Any], packing: Pack
 def _store_function(slim: dict[str, Any], shared: Broadcast[Any]) -> MapArrow:
     def keep(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task = _with_plan(slim, shared)
-        with synced_files() if task.syncs else nullcontext():
+        with syncing_files(task.syncing):
             yield from _to_batches(run_store(task, _partition_id(), _from_batches(batches)))
         _settling.after_task(task.plan)
 
@@ -105,7 +104,7 @@ def _store_function(slim: dict[str, Any], shared: Broadcast[Any]) -> MapArrow:
 def _hops_function(slim: dict[str, Any], shared: Broadcast[Any], hops: range) -> MapArrow:
     def probe(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task = _with_plan(slim, shared)
-        with synced_files() if task.syncs else nullcontext():
+        with syncing_files(task.syncing):
             yield from _to_batches(run_hops(task, _partition_id(), hops, _from_batches(batches)))
         _settling.after_task(task.plan)
 

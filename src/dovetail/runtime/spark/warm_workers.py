@@ -6,13 +6,13 @@ generates code. All of it waits for the first batch otherwise, though the machin
 
 from __future__ import annotations
 
-import re
 import threading
 from concurrent.futures import Future
 from contextlib import suppress
 
 from pyspark.sql import SparkSession
 
+from dovetail.runtime.spark.executors import runs_tasks_here
 from dovetail.runtime.spark.run_spark import pass_on
 from dovetail.runtime.spark.streaming_run import aside
 
@@ -24,7 +24,7 @@ _lock = threading.Lock()
 def warm_workers(spark: SparkSession) -> tuple[Future[None], ...]:
     """Once for each application on this machine; elsewhere executors come and go, and nobody knows which to warm."""
     context = spark.sparkContext
-    if not re.match(r"local(\[.*)?$", context.master or ""):
+    if not runs_tasks_here(spark):
         return ()
     with _lock:
         if context.applicationId in _begun:

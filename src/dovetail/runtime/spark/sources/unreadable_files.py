@@ -7,21 +7,21 @@ what comes from elsewhere stays as it is. Files that were put aside and are aske
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import reduce
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from dovetail.core.sync import synced_files
+from dovetail.core.sync import syncing_files
 from dovetail.query.formats import FILE_FORMATS
 from dovetail.query.row_rules import QUARANTINE
 from dovetail.query.stream_spec import StreamSpec
@@ -37,7 +37,12 @@ UNREADABLE = "unreadable file"
 _FAILED_READ = "FAILED_READ_FILE"
 _PLACE = re.compile(r"^file:/*")
 _MAX_REASON = 500
+_MOST_CAUSES = 10
 MOST_READ_ALONE, READ_AT_ONCE = 64, 4
+_OPEN_COST_KEY, _MOST_BYTES_KEY = "spark.sql.files.openCostInBytes", "spark.sql.files.maxPartitionBytes"
+_FILE_BYTES = 1 << 40
+"""To open a file costs as much as a partition may have, so a second one never comes to it."""
+_HARDLY_ANY = 1e-12
 
 Paths = dict[str, str]
 """By path of a file, as Spark's log writes it: why it cannot be read."""
@@ -66,7 +71,7 @@ class BatchOfFiles:
                     raise
                 self._put_others_aside(again)
                 continue
-            with synced_files() if task.syncs else nullcontext():
+            with syncing_files(task.syncing):
                 report = self._report(task, again)
             return messages if report is None else [*messages, Message(0, Kind.REPORT, report.to_bytes())]
 
@@ -77,7 +82,7 @@ class BatchOfFiles:
 
     def _put_aside(self, error: Exception, again: tuple[BadFile, ...]) -> bool:
         """Whether the error is of a file that the batch can do without."""
-        text = str(error)
+        text = _said(error)
         if _FAILED_READ not in text:
             return False
         for name, spec in self.specs.items():
@@ -91,23 +96,36 @@ class BatchOfFiles:
     def _put_others_aside(self, again: tuple[BadFile, ...]) -> None:
         """Broken files seldom come alone: where there are few, each is read by itself, not a batch for each."""
         left = [(name, path) for name in sorted(self._readable) for path in self._left(self.specs[name], again)]
-        if len(left) > MOST_READ_ALONE:
+        if not 0 < len(left) <= MOST_READ_ALONE:
             return
-        with ThreadPoolExecutor(READ_AT_ONCE) as pool:
-            for (name, path), reason in zip(left, pool.map(lambda file: self._failure(*file), left), strict=True):
-                if reason is not None:
-                    self.unread.setdefault(name, {})[path] = reason
+        for text in self._failures(again):
+            for name, path in left:
+                if _bare(path) in unquote(text):
+                    self.unread.setdefault(name, {})[path] = _reason(text)
 
-    def _failure(self, name: str, path: str) -> str | None:
-        """Why the file cannot be read; what else is wrong comes again in the batch, which says it."""
-        spec = self.specs[name]
-        try:
-            frame = with_places(spec, read_files(self.rows.sparkSession, spec, [path]))
-            union_streams({name: frame}, self.packing).write.format("noop").mode("overwrite").save()
-        except Exception as error:  # noqa: BLE001 - as above
-            text = str(error)
-            return _reason(text) if _FAILED_READ in text and _bare(path) in unquote(text) else None
-        return None
+    def _failures(self, again: tuple[BadFile, ...]) -> list[str]:
+        """What Spark says of files that it cannot read: planned together, each a partition, which is a job of its own.
+
+        What else is wrong comes again in the batch, which says it.
+        """
+        spark = self.rows.sparkSession
+        with _a_file_a_partition(spark):
+            rows: Any = self._of_files(again)._jdf.queryExecution().toRdd().toJavaRDD()
+            partitions = range(rows.getNumPartitions())
+
+        def failure(partition: int) -> str:
+            gateway: Any = spark.sparkContext._gateway
+            only = gateway.new_array(gateway.jvm.int, 1)
+            only[0] = partition
+            try:
+                # All is read, and next to nothing of it kept. A job that fails ends all others over the same RDD.
+                rows.sample(False, _HARDLY_ANY, 0).collectPartitions(only)
+            except Exception as error:  # noqa: BLE001 - as above
+                return _said(error)
+            return ""
+
+        with ThreadPoolExecutor(READ_AT_ONCE) as pool:
+            return [text for text in pool.map(failure, partitions) if _FAILED_READ in text]
 
     def _paths(self, spec: StreamSpec) -> list[str]:
         if spec.kind not in FILE_FORMATS:
@@ -121,15 +139,16 @@ class BatchOfFiles:
 
     def _rows(self, again: tuple[BadFile, ...]) -> DataFrame:
         """The batch with every stream of files read file by file; only what comes from elsewhere is taken as it is."""
-        of_files = sorted(self._readable)
-        parts = []
-        if len(of_files) < len(self.packing.streams):
-            parts.append(self.rows.filter(~F.col(TAG).isin([self.packing.tag_of(name) for name in of_files])))
-        for name in of_files:
-            frame = self._frame(self.specs[name], again)
-            if frame is not None:
-                parts.append(union_streams({name: frame}, self.packing))
-        return reduce(DataFrame.unionAll, parts) if parts else self.rows.limit(0)
+        of_files, others = self._of_files(again), set(self.packing.streams) - self._readable
+        if not others:
+            return of_files
+        tags = [self.packing.tag_of(name) for name in sorted(others)]
+        return self.rows.filter(F.col(TAG).isin(tags)).unionAll(of_files)
+
+    def _of_files(self, again: tuple[BadFile, ...]) -> DataFrame:
+        frames = {name: self._frame(self.specs[name], again) for name in sorted(self._readable)}
+        found = {name: frame for name, frame in frames.items() if frame is not None}
+        return union_streams(found, self.packing) if found else self.rows.limit(0)
 
     def _left(self, spec: StreamSpec, again: tuple[BadFile, ...]) -> list[str]:
         """What the batch takes of the stream, as far as nothing is known to be wrong with it."""
@@ -161,6 +180,22 @@ class BatchOfFiles:
         return report
 
 
+@contextmanager
+def _a_file_a_partition(spark: SparkSession) -> Iterator[None]:
+    """While Spark plans to read files it puts as few of them together as it can."""
+    before = {key: spark.conf.get(key, None) for key in (_OPEN_COST_KEY, _MOST_BYTES_KEY)}
+    for key in before:
+        spark.conf.set(key, str(_FILE_BYTES))
+    try:
+        yield
+    finally:
+        for key, value in before.items():
+            if value is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, value)
+
+
 def _kept(task: BatchTask, stream: str, path: str, reason: str) -> BadFile:
     columns = {SOURCE: pa.array([unquote(path)])}
     positions = np.zeros(1, np.int64)
@@ -171,6 +206,18 @@ def _kept(task: BatchTask, stream: str, path: str, reason: str) -> BadFile:
 def _bare(path: str) -> str:
     """Spark writes a local file now with one slash, now with three, now as a URL."""
     return _PLACE.sub("/", unquote(path))
+
+
+def _said(error: Exception) -> str:
+    """The message and its causes. Asked one by one: for the whole with its traces Java and Python wait 40 ms."""
+    raised = getattr(error, "java_exception", None)
+    if raised is None:
+        return str(error)
+    said = [str(raised.getMessage())]
+    while (cause := raised.getCause()) is not None and len(said) < _MOST_CAUSES:
+        said.append(f"Caused by: {cause.toString()}")
+        raised = cause
+    return "\n".join(said)
 
 
 def _reason(text: str) -> str:
