@@ -31,7 +31,7 @@ import pyarrow.compute as pc
 
 from dovetail.core.errors import BucketCorrupt, BucketMissing, SessionError
 from dovetail.kernels.match.special_values import NULL_TIME
-from dovetail.store.checksum import FileIdentity, checksum_of, file_checksum
+from dovetail.store.checksum import FileIdentity, checksum_of, file_checksum, is_own
 
 U64 = npt.NDArray[np.uint64]
 U32 = npt.NDArray[np.uint32]
@@ -176,7 +176,7 @@ class Bucket:
     """An open, memory-mapped bucket. Arrays are views of the map: cheap to take, gone with the bucket.
 
     A small one is read as a whole: with thousands of them, as many open files would be more than a process may have.
-    The bytes are compared with the checksum once, when it is opened.
+    The bytes are compared with the checksum once, when it is opened, unless this process wrote them.
     """
 
     def __init__(self, root: Path, meta: BucketMeta) -> None:
@@ -187,7 +187,7 @@ class Bucket:
             content = _content(self._path, meta)
         except OSError as error:
             raise BucketCorrupt(f"bucket file {meta.path} cannot be read: {error}", hint=_RESTORE_HINT) from error
-        if checksum_of(content) != meta.checksum:
+        if not is_own(self._path, self._identity) and checksum_of(content) != meta.checksum:
             raise _corrupt(meta, "other bytes than were committed")
         self._batch = pa.ipc.open_file(pa.BufferReader(content)).get_batch(0)
         self._times: dict[str, npt.NDArray[np.int64]] = {}

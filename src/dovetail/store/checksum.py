@@ -1,9 +1,10 @@
-"""Checksums of data files: summed up while they are written, compared when they are first read in a process."""
+"""Checksums of data files: summed up while they are written, compared when another process first reads them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from isal.isal_zlib import crc32
@@ -26,6 +27,16 @@ class FileIdentity:
     def of(path: Path) -> FileIdentity:
         found = path.stat()
         return FileIdentity(found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+MOST_OWN_FILES = 4096
+_own_files: dict[Path, FileIdentity] = {}
+_own_files_lock = Lock()
+
+
+def is_own(path: Path, identity: FileIdentity) -> bool:
+    """Whether this process wrote the file, and nobody has since: its bytes are those that were summed up."""
+    return _own_files.get(path) == identity
 
 
 def checksum_of(content: Any, before: int = 0) -> int:
@@ -51,6 +62,7 @@ class ChecksumFile:
     """
 
     def __init__(self, path: Path) -> None:
+        self._path = path
         self._file = open_private_bytes(path, buffering=0)
         self.checksum = 0
         self.size_bytes = 0
@@ -74,6 +86,10 @@ class ChecksumFile:
     def finish(self) -> None:
         self._file.close()
         self.closed = True
+        with _own_files_lock:
+            _own_files[self._path] = FileIdentity.of(self._path)
+            if len(_own_files) > MOST_OWN_FILES:
+                del _own_files[next(iter(_own_files))]
 
     def write(self, data: Any) -> int:
         self.checksum = checksum_of(data, self.checksum)
