@@ -24,8 +24,8 @@ from dovetail.runtime.local import run_local
 from dovetail.runtime.message import Message
 from dovetail.runtime.probe import probe_operator, route_entries, rows_in_flight
 from dovetail.runtime.probe.lone_row_operator import ALL_ENTRIES, LoneRowOperator
+from dovetail.runtime.probe.mapped_bucket import MappedBucket
 from dovetail.runtime.probe.route_entries import Deal, Route
-from dovetail.runtime.probe.snapshot import MappedBucket
 from dovetail.store.bucket_file import BucketMeta
 from tests.support.planted_bugs import Bug, found_at
 

@@ -14,7 +14,7 @@ from dovetail.query.expression import Column
 from dovetail.query.join_query import PRESENT
 from dovetail.runtime.factorized import foldable_rows, walk
 from dovetail.runtime.factorized.walk import Walk, WalkedRows
-from dovetail.runtime.probe.snapshot import MappedBucket
+from dovetail.runtime.probe.mapped_bucket import MappedBucket
 from tests.support.planted_bugs import Bug, found_at
 
 KINDS = ("groups",)

@@ -27,7 +27,7 @@ from dovetail.query.stream import Stream
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.local.run_local import run_local
 from dovetail.runtime.message import Message
-from dovetail.runtime.probe.snapshot import forget_buckets
+from dovetail.runtime.probe.mapped_bucket import forget_buckets
 from dovetail.stats.unit_costs import DEFAULT_UNIT_COSTS
 from dovetail.store.bad_rows import BadRow
 from dovetail.store.read_answers import current_answers

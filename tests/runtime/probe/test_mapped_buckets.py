@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from dovetail.core.errors import BucketCorrupt, BucketMissing
-from dovetail.runtime.probe.snapshot import forget_buckets, map_bucket
+from dovetail.runtime.probe.mapped_bucket import forget_buckets, map_bucket
 from dovetail.store.bucket_file import MOST_BYTES_READ, BucketMeta
 from dovetail.store.write_bucket import BucketContent, write_bucket
 

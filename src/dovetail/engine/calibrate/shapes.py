@@ -30,7 +30,7 @@ from dovetail.query.stream import Stream
 from dovetail.query.types import BIGINT, TIMESTAMP
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.local.run_local import run_local
-from dovetail.runtime.probe.snapshot import forget_buckets
+from dovetail.runtime.probe.mapped_bucket import forget_buckets
 from dovetail.runtime.report import TaskReport
 from dovetail.store.bucket_file import BucketMeta
 

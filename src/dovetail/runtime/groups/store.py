@@ -30,7 +30,7 @@ from dovetail.runtime.groups.partial_groups import (
     fold_groups,
     rows_of_columns,
 )
-from dovetail.runtime.probe.snapshot import map_bucket
+from dovetail.runtime.probe.mapped_bucket import map_bucket
 from dovetail.runtime.report import MergedBuckets
 from dovetail.store.bucket_file import Bucket, BucketIndex, BucketMeta
 from dovetail.store.layout import bucket_file

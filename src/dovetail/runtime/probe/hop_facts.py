@@ -40,7 +40,7 @@ class Residual:
 
 @dataclass(frozen=True)
 class HopFacts:
-    """By the number of a node: its confirmation, whether it is probed alone, its index. By child: whose key it has.
+    """By the number of a node: its confirmation, whether it is probed alone. By child: whose key it has.
 
     `code_columns[node]` are the codes by row that its children are keyed by.
     """
@@ -52,7 +52,6 @@ class HopFacts:
     confirmation_of_node: I64
     residuals: tuple[Residual, ...]
     is_alone: npt.NDArray[np.bool_]
-    index_of_node: I64
     is_counted: npt.NDArray[np.bool_]
     key_of_child: I64
     code_columns: tuple[tuple[int, ...], ...]
@@ -96,7 +95,6 @@ def _hop_facts(plan: SharedPlan, hop: FlatHop, following: tuple[FlatNode, ...], 
         confirmation_of_node,
         tuple(_residual(hop, *asked, legs) for asked, legs in legs_by_residual.items()),
         np.array([node.way is Way.ALONE for node in hop.nodes], np.bool_),
-        np.array([node.index for node in hop.nodes], np.int64),
         # What a fill joins is not what new rows meet: planners shall not learn from it.
         np.array([node.node.step.before_batch is None for node in hop.nodes], np.bool_),
         _numbered((node.node.step.probe_keys, node.node.step.index.placing, node.stores) for node in following),

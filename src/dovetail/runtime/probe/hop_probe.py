@@ -92,7 +92,7 @@ class HopProbe:
         self._facts = hop_facts(task.plan, flat, number, task.timezone)
         self._void = VoidLegs(flat, self._hop, report)
         self._decider = PairDecider(task, flat, self._hop, self._facts, opened.snapshots, report, self._void)
-        self._route_by_index: dict[int, Route] = {}
+        self._routes: list[Route | None] = [None] * len(flat.indexes)
         self._probed: dict[Part, tuple[I64, I64]] = {}
 
     def probe_new_rows(self, chunks: Mapping[str, Sequence[RowsOfBucket]]) -> None:
@@ -174,10 +174,10 @@ class HopProbe:
 
     def _route(self, node: int) -> Route:
         """How the index that is probed at a node is spread over partitions."""
-        number = int(self._facts.index_of_node[node])
-        found = self._route_by_index.get(number)
+        number = self._hop.nodes[node].index
+        found = self._routes[number]
         if found is None:
-            found = self._route_by_index[number] = self._alone.route(self._hop.nodes[node].node)
+            found = self._routes[number] = self._alone.route(self._hop.nodes[node].node)
         return found
 
     def _queries_at(self, nodes: Iterable[int]) -> set[str]:
@@ -246,7 +246,7 @@ class HopProbe:
         looking: list[tuple[Stretch, int, EntryChoice]] = []
         nodes_by_table: dict[tuple[int, EntryChoice], list[int]] = {}
         for each in stretches:
-            index = int(self._facts.index_of_node[each.node])
+            index = self._hop.nodes[each.node].index
             route = self._route(each.node)
             for choice in route.stored(each.part, rows.codes[each.begin : each.end]):
                 looking.append((each, index, choice))

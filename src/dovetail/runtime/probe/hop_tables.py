@@ -5,7 +5,7 @@ The arrays behind the addresses are held here and by the snapshots of the stores
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +17,9 @@ from dovetail.kernels.match.special_values import NONE_PASS
 from dovetail.lowering.flat_plan import FlatPlan
 from dovetail.plan.store_plan import IndexPlan
 from dovetail.runtime.probe.route_entries import EntryChoice
-from dovetail.runtime.probe.snapshot import StoreSnapshot, time_range_of
+from dovetail.runtime.probe.snapshot import OnAskFailure, StoreSnapshot, time_range_of
 
 U64 = npt.NDArray[np.uint64]
-OnFailure = Callable[[int, EvaluationError], None]
-"""The number of a selection that failed, and how."""
 
 
 class HopTables:
@@ -40,7 +38,8 @@ class HopTables:
         self._entries: TableArrays | None = None
         self._places = np.full((max(len(flat.asks), 1), max(self._width, 1)), NONE_PASS, np.int32)
         self._is_placed = np.zeros(len(self._places), np.bool_)
-        self._errors_by_ask: dict[int, tuple[EvaluationError, ...]] = {}
+        self._store_of_ask = np.array([ask.store for ask in flat.asks], np.int64)
+        self._errors_by_ask: dict[int, list[EvaluationError]] = {}
         self._buckets: tuple[list[U64], BucketArrays] | None = None
 
     def add(self, snapshot: StoreSnapshot, index: IndexPlan, choice: EntryChoice, ordinals: Iterable[int]) -> int:
@@ -64,19 +63,23 @@ class HopTables:
             self._entries = table_arrays(self._tables, self._width)
         return self._entries
 
-    def places(self, asks: Iterable[int], on_failure: OnFailure) -> npt.NDArray[np.int32]:
+    def places(self, asks: Iterable[int], on_failure: OnAskFailure) -> npt.NDArray[np.int32]:
         """Where the bits of these selections lie, by selection and bucket; those of others are not looked at."""
-        for number in asks:
-            if not self._is_placed[number]:
-                ask = self.flat.asks[number]
-                found = self._snapshots[ask.store].places(ask.selection, ask.text, ask.first_batch)
-                self._places[number, : len(found.by_bucket)] = found.by_bucket
-                self._is_placed[number] = True
-                if found.errors:
-                    self._errors_by_ask[number] = found.errors
-            for error in self._errors_by_ask.get(number, ()):
-                on_failure(number, error)
+        asked = np.array(sorted(asks), np.int64)
+        new = asked[~self._is_placed[asked]]
+        for store in np.unique(self._store_of_ask[new]).tolist():
+            numbers = new[self._store_of_ask[new] == store]
+            found = self._snapshots[store].places_of_asks(self.flat.asks, numbers, self._note_error)
+            self._places[numbers, : found.shape[1]] = found
+        self._is_placed[new] = True
+        if self._errors_by_ask:
+            for number in asked.tolist():
+                for error in self._errors_by_ask.get(number, ()):
+                    on_failure(number, error)
         return self._places
+
+    def _note_error(self, ask: int, error: EvaluationError) -> None:
+        self._errors_by_ask.setdefault(ask, []).append(error)
 
     def buckets(self) -> BucketArrays:
         """Once all `places` are known: a selection that is younger than a bucket may have added a word to it."""

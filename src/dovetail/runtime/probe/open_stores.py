@@ -9,7 +9,8 @@ from pathlib import Path
 from dovetail.lowering.flat_plan import FlatPlan
 from dovetail.plan.store_plan import StorePlan
 from dovetail.runtime.probe.hop_tables import HopTables
-from dovetail.runtime.probe.snapshot import StoreSnapshot, forget_buckets
+from dovetail.runtime.probe.mapped_bucket import forget_buckets
+from dovetail.runtime.probe.snapshot import StoreSnapshot
 from dovetail.store.bucket_file import BucketMeta, by_store
 
 

@@ -1,0 +1,228 @@
+"""Buckets as a worker has them mapped, with what was derived from them for queries younger than the bucket.
+
+They stay mapped between batches; that is a cache checked against the snapshot, never the truth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from dovetail.kernels.arrow_types import arrow_type
+from dovetail.kernels.evaluate.evaluate import evaluate_mask
+from dovetail.kernels.match.entry_tables import Directory, TableEntries, make_directory
+from dovetail.kernels.match.hash_keys import KeyCodes, hash_keys
+from dovetail.kernels.match.match_ranges import EntryValues
+from dovetail.kernels.match.order_values import order_values
+from dovetail.kernels.match.special_values import NONE_PASS
+from dovetail.kernels.select.select_rows import Mask, any_of
+from dovetail.kernels.word_bits import WORD_BITS, has_bit, word_count
+from dovetail.lowering.flat_plan import Ask
+from dovetail.plan.store_plan import EVENT_TIME, IndexPlan
+from dovetail.query.expression import Call, Column, Expression, columns_of
+from dovetail.query.join_query import PRESENT
+from dovetail.runtime.factorized.foldable_rows import FoldableRows
+from dovetail.runtime.probe.route_entries import EntryChoice, RunEntries
+from dovetail.runtime.source.build_index import build_index, order_column
+from dovetail.store.bucket_file import Bucket, BucketIndex, BucketMeta
+
+U64 = npt.NDArray[np.uint64]
+I32 = npt.NDArray[np.int32]
+I64 = npt.NDArray[np.int64]
+UNKNOWN = np.iinfo(np.int32).min
+
+
+class KnownPlaces:
+    """Where the bits of what a plan asks lie in a bucket: found once for the bucket, whatever the number of batches.
+
+    Asks are known by their numbers: hundreds of queries ask a bucket thousands of things.
+    """
+
+    def __init__(self) -> None:
+        self._asks: Sequence[Ask] | None = None
+        self._place: I32 = np.empty(0, np.int32)
+
+    def of(self, asks: Sequence[Ask], numbers: I64, find: Callable[[int], int | None]) -> I32:
+        """By number; `find` is asked for those that are new. None is no place now, and asked for again next time."""
+        if self._asks is not asks:
+            self._asks, self._place = asks, np.full(len(asks), UNKNOWN, np.int32)
+        found = self._place[numbers]
+        new = np.flatnonzero(found == UNKNOWN)
+        for at in new.tolist():
+            place = find(int(numbers[at]))
+            if place is not None:
+                found[at] = self._place[numbers[at]] = place
+        return found
+
+
+class MappedBucket:
+    """A bucket of this worker process, with what was derived from it for queries younger than the bucket."""
+
+    def __init__(self, root: Path, meta: BucketMeta) -> None:
+        self.file = Bucket(root, meta)
+        self.meta = meta
+        self.words: list[U64] = []
+        self.addresses: list[int] = []
+        """Where each of the `words` begins."""
+        for word in range(word_count(len(meta.selections))):
+            self._add_word(self.file.selection_words(word))
+        self._place_by_selection = {name: place for place, name in enumerate(meta.selections)}
+        self._next_place = len(self.words) * WORD_BITS
+        self._built_indexes: dict[str, BucketIndex] = {}
+        self._foldable_rows: dict[tuple[str, EntryChoice, int, bool], FoldableRows] = {}
+        self._entry_values: dict[tuple[str, Expression], EntryValues] = {}
+        self._directories: dict[str, Directory] = {}
+        self._tables: dict[tuple[str, EntryChoice], TableEntries] = {}
+        self._codes: dict[tuple[tuple[Column, ...], int | None], KeyCodes] = {}
+        self.known_places = KnownPlaces()
+
+    def index(self, index: IndexPlan, timezone: str, event_time: str | None) -> BucketIndex:
+        """The bucket's index; one that the bucket was written without is built once, of the rows at home."""
+        found = self.file.index(index.id) or self._built_indexes.get(index.id)
+        if found is None:
+            length = self.meta.home_rows
+            found = build_index(
+                index, lambda column: self.file.column(column.name).slice(0, length), length, timezone, event_time
+            )
+            self._built_indexes[index.id] = found
+        return found
+
+    def entry_values(
+        self, index: IndexPlan, expression: Expression, timezone: str, event_time: str | None
+    ) -> EntryValues:
+        """Order values of an expression, in the order of an index; computed once.
+
+        All NULL where the bucket lacks a column: whoever asks for it is too young to use these rows.
+        """
+        key = (index.id, expression)
+        if key not in self._entry_values:
+            rows = self.index(index, timezone, event_time).rows
+            if expression != EVENT_TIME and not {c.name for c in columns_of(expression)} <= set(self.meta.columns):
+                return EntryValues(np.zeros(len(rows), np.int64), np.ones(len(rows), np.bool_))
+            column = order_column(
+                expression, lambda column: self.file.column(column.name), self.meta.rows, timezone, event_time
+            )
+            found = order_values(column)
+            is_null = None if found.valid_mask is None else ~found.valid_mask[rows]
+            self._entry_values[key] = EntryValues(found.values[rows], is_null)
+        return self._entry_values[key]
+
+    def entry_table(self, index: IndexPlan, choice: EntryChoice, timezone: str, event_time: str | None) -> TableEntries:
+        """Some entries with a directory; a run of neighbours stays where it is, others are put together first."""
+        found = self._tables.get((index.id, choice))
+        if found is None:
+            whole = self.index(index, timezone, event_time)
+            # A number that every task knows of the bucket, and no two buckets share.
+            part = choice.positions(whole.codes, self.meta.checksum)
+            if isinstance(part, slice) and part.step in (None, 1):
+                directory = self._directories.get(index.id)
+                if directory is None:
+                    directory = self._directories[index.id] = make_directory(whole.codes)
+                found = TableEntries(whole.codes, whole.rows, part.start, max(part.start, part.stop), directory)
+            else:
+                codes, rows = np.ascontiguousarray(whole.codes[part]), np.ascontiguousarray(whole.rows[part])
+                found = TableEntries(codes, rows, 0, len(codes), make_directory(codes))
+            if not isinstance(choice, RunEntries):
+                # Those of the codes of this batch nobody asks for again.
+                self._tables[index.id, choice] = found
+        return found
+
+    def key_codes(self, columns: tuple[Column, ...], placing: int | None, timezone: str) -> KeyCodes:
+        """By row the code of a key that is made of these columns; computed once."""
+        found = self._codes.get((columns, placing))
+        if found is None:
+            known = set(self.meta.columns)
+            found = hash_keys(
+                [
+                    self.file.column(column.name)
+                    if column.name in known
+                    else pa.nulls(self.meta.rows, arrow_type(column.type, timezone))
+                    for column in columns
+                ],
+                placing,
+            )
+            self._codes[columns, placing] = found
+        return found
+
+    def place(self, selection: Expression, name: str, timezone: str) -> int:
+        """Where the bit of the selection called `name` lies; one that came after the bucket is evaluated once."""
+        place = self._place_by_selection.get(name)
+        if place is None:
+            mask = self._mask(selection, timezone)
+            if mask is None:
+                return NONE_PASS
+            place = self._place_by_selection[name] = self._next_place
+            self._add_bit(place, mask)
+        return place
+
+    def foldable_rows(self, key: tuple[str, EntryChoice, int, bool], make: Callable[[], FoldableRows]) -> FoldableRows:
+        """Made once: by the index, the entries of it, the place of a selection, and whether they are by time."""
+        if key not in self._foldable_rows:
+            self._foldable_rows[key] = make()
+        return self._foldable_rows[key]
+
+    def values(self, column: Column, rows: npt.NDArray[Any], timezone: str) -> pa.Array:
+        """A column of these rows; NULL if the bucket lacks it. Whatever a bucket holds is present."""
+        if column.name == PRESENT:
+            return pa.array(np.ones(len(rows), np.bool_))
+        if column.name not in self.meta.columns:
+            return pa.nulls(len(rows), arrow_type(column.type, timezone))
+        return self.file.column(column.name).take(pa.array(rows))
+
+    def _add_bit(self, place: int, mask: Mask) -> None:
+        """Younger selections share words of their own, those of the file are mapped read-only."""
+        word, bit = divmod(place, WORD_BITS)
+        if bit == 0:
+            self._add_word(np.zeros(self.meta.rows, np.uint64))
+        self.words[word] |= mask.astype(np.uint64) << np.uint64(bit)
+        self._next_place += 1
+
+    def _add_word(self, word: U64) -> None:
+        self.words.append(word)
+        self.addresses.append(word.ctypes.data)
+
+    def bits_used(self, word: int) -> int:
+        """How many bits of a word are decided: more may come as long as not all are."""
+        return min(self._next_place - word * WORD_BITS, WORD_BITS)
+
+    def _mask(self, selection: Expression, timezone: str) -> Mask | None:
+        """The rows that pass; None where the bucket cannot tell.
+
+        Of one or the other it tells what it can: a join that is kept for several users wants the rows of each, and a
+        user younger than the bucket must not hide those of an older one.
+        """
+        place = self._place_by_selection.get(str(selection))
+        if place is not None:
+            return has_bit(self.words[place // WORD_BITS], place)
+        if {column.name for column in columns_of(selection)} <= set(self.meta.columns):
+            return evaluate_mask(
+                selection, lambda column: self.file.column(column.name), self.meta.rows, timezone=timezone
+            )
+        if not (isinstance(selection, Call) and selection.function == "or"):
+            return None
+        masks = [mask for part in selection.args if (mask := self._mask(part, timezone)) is not None]
+        return any_of(masks, self.meta.rows) if masks else None
+
+
+_mapped_buckets: dict[str, MappedBucket] = {}
+
+
+def map_bucket(root: Path, meta: BucketMeta) -> MappedBucket:
+    """The mapped bucket, opened once per worker process, and again if somebody wrote to its file."""
+    name = f"{root}/{meta.key}"
+    found = _mapped_buckets.get(name)
+    if found is None or not found.file.is_untouched():
+        found = _mapped_buckets[name] = MappedBucket(root, meta)
+    return found
+
+
+def forget_buckets(root: Path, live_keys: set[str]) -> None:
+    """Unmap what the snapshot no longer has; other checkpoints' buckets are not ours to forget."""
+    prefix = f"{root}/"
+    for name in [n for n in _mapped_buckets if n.startswith(prefix) and n.removeprefix(prefix) not in live_keys]:
+        del _mapped_buckets[name]
