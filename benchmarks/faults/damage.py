@@ -29,6 +29,11 @@ ON_SPARK_ONLY = ("delivery mark", "spark offsets", "spark commits", "spark sourc
 """A session in one process has none of these."""
 
 
+WITH_RANGES = ("bucket", "answers")
+"""A file of these has many things in it: a bit in its middle is only of one of them."""
+MIDDLE, PLACES_OF_RANGES = 0.5, (0.1, 0.3, 0.5, 0.7, 0.9)
+
+
 class How(Enum):
     FLIP = "flip a bit"
     TRUNCATE = "truncate"
@@ -38,11 +43,15 @@ class How(Enum):
 
 @dataclass(frozen=True)
 class Damage:
-    """One file of one kind, and what happens to it; `path` is relative to the checkpoint."""
+    """One file of one kind, and what happens to it; `path` is relative to the checkpoint.
+
+    A bit is flipped behind this share of its bytes.
+    """
 
     kind: str
     path: str
     how: How
+    flipped_at: float = MIDDLE
 
     def inflict(self, root: Path) -> None:
         path = root / self.path
@@ -50,9 +59,9 @@ class Damage:
             path.unlink()
             return
         content = path.read_bytes()
-        middle = len(content) // 2
-        flipped = content[:middle] + bytes([content[middle] ^ 0x10]) + content[middle + 1 :] if content else b""
-        damaged = {How.FLIP: flipped, How.TRUNCATE: content[:middle], How.EMPTY: b""}[self.how]
+        at = int(len(content) * self.flipped_at)
+        flipped = content[:at] + bytes([content[at] ^ 0x10]) + content[at + 1 :] if content else b""
+        damaged = {How.FLIP: flipped, How.TRUNCATE: content[: len(content) // 2], How.EMPTY: b""}[self.how]
         # In place, as a failing disk does it: whoever has the file mapped sees it.
         with path.open("r+b") as file:
             file.write(damaged)
@@ -68,4 +77,6 @@ def damages(root: Path, of_each_kind: int, kinds: Iterable[str] = KINDS, ways: I
         last = len(paths) - 1
         places = {round(i * last / (of_each_kind - 1)) for i in range(of_each_kind)} if of_each_kind > 1 else {last}
         for place in sorted(places) if paths else ():
-            yield from (Damage(kind, paths[place], how) for how in ways)
+            for how in ways:
+                flips = PLACES_OF_RANGES if how is How.FLIP and kind in WITH_RANGES else (MIDDLE,)
+                yield from (Damage(kind, paths[place], how, at) for at in flips)
