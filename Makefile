@@ -21,7 +21,7 @@ $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "Dovetail needs Python 3.11 or newer; run: make setup PYTHON=/path/to/python3.11" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "Installing Dovetail and all that it needs into $(VENV): some hundred MB, a few minutes (once)"
+	@echo "Installing Dovetail and all that it needs into $(VENV): almost 2 GB, a few minutes (once)"
 	$(BIN)/python -m pip install --disable-pip-version-check -e '.[dev]'
 	@echo "Warming up, so that later starts are quick (a machine that cannot be warmed up works as well)"
 	@$(BIN)/dovetail warm-up || true
