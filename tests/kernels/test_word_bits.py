@@ -14,3 +14,7 @@ def test_a_bit_is_where_it_was_put(places_by_row: list[set[int]], asked: int) ->
         for place in places:
             words[place // WORD_BITS, row] |= bit_at(place)
     assert has_bit(words[asked // WORD_BITS], asked).tolist() == [asked in places for places in places_by_row]
+
+
+def test_every_place_of_a_word_has_a_bit_of_its_own() -> None:
+    assert [int(bit_at(place)) for place in (0, 1, 62, 63, 64)] == [1, 2, 1 << 62, 1 << 63, 1]

@@ -111,3 +111,9 @@ def test_averages_round_half_up_away_from_zero() -> None:
     assert found == [Decimal(0), Decimal(0), Decimal(3333333333333333333333333333333333333)]
     halves = averages_of(sums, np.array([2, 2, 3]), SqlType("decimal", 38, 0), 0, np.zeros(3, np.bool_)).to_pylist()
     assert halves[:2] == [Decimal(1), Decimal(-1)]
+
+
+def test_integers_add_up_beyond_what_64_bits_hold() -> None:
+    values = pa.array([1 << 62, 1 << 62, -(1 << 63), -(1 << 63), 5], pa.int64())
+    sums = fold_values(values, np.array([0, 0, 1, 1, 2]), 3)
+    assert integers_of(sums) == [1 << 63, -(1 << 64), 5]

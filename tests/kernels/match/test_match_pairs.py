@@ -82,6 +82,16 @@ def test_a_leg_that_stops_leaves_the_pairs_of_the_others() -> None:
     assert sum(piece.near_count for piece in rest) == 6
 
 
+def test_a_leg_that_stops_wants_nothing_of_the_rows_of_some_legs_either() -> None:
+    rows = ProbeRows(np.zeros(3, np.uint64), np.array([[1, 3, 2]], np.uint64), np.zeros((0, 3), np.int64))
+    part = rows.wanted_by(np.array([1], np.uint64))
+    assert part.bits.tolist() == [[1, 1, 0]]
+    assert part.wanted_mask is not None
+    rows.stop([0])
+    assert (rows.bits.tolist(), part.bits.tolist()) == ([[0, 2, 2]], [[0, 0, 0]])
+    assert (part.stops, part.wanted_mask.any()) == (1, False)
+
+
 def test_when_all_legs_stopped_nothing_more_is_matched() -> None:
     probe = plain_probe([5, 5, 5])
     pieces = match_pairs(probe, one_bucket(plain_stored([5, 5])), NO_BOUNDS, max_pairs=2)

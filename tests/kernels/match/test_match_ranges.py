@@ -169,3 +169,45 @@ def test_time_bounds_are_ranges_of_the_event_time() -> None:
     found = ranges_of_bounds(times, bounds)
     assert (found.lower[0], found.upper[0]) == (80, 107)
     assert (found.lower[1:] > found.upper[1:]).all()
+
+
+def checked_pairs(values: list[int | None], wanted: tuple[int, int]) -> list[int]:
+    """Which entries one row finds whose values lie within."""
+    probe = ProbeRows(np.zeros(1, np.uint64), np.full((1, 1), 1, np.uint64), np.zeros((0, 1), np.int64))
+    is_null = np.array([value is None for value in values])
+    entries = EntryValues(np.array([value or 0 for value in values], np.int64), is_null if is_null.any() else None)
+    ranges = Ranges(None, np.zeros(0, np.int64), [Checked(ranges_of([wanted]), entries)])
+    stored = stored_rows(np.zeros(len(values), np.uint64))
+    pieces = match_ranges(probe, stored, NO_BOUNDS, ranges, has_keys=False, max_pairs=1000)
+    return [int(row) for piece in pieces for row in piece.stored_refs]
+
+
+def test_a_block_whose_greatest_or_least_value_is_just_enough_is_walked() -> None:
+    values: list[int | None] = [*range(ZONE), *range(ZONE, 2 * ZONE)]
+    assert checked_pairs(values, (ZONE - 1, ZONE)) == [ZONE - 1, ZONE]
+    assert checked_pairs(values, (2 * ZONE - 1, 5 * ZONE)) == [2 * ZONE - 1]
+    assert checked_pairs(values, (-9, 0)) == [0]
+
+
+def test_a_null_lies_within_no_range() -> None:
+    assert checked_pairs([3, None, 0, None], (-5, 5)) == [0, 2]
+
+
+def test_a_legs_own_time_bounds_hold_both_their_ends() -> None:
+    """Two legs, of which one wants times from 3 before to 2 after, and the other any from 9 before to 9 after."""
+    bounds = LegBounds(np.array([[-3], [-9]]), np.array([[2], [9]]))
+    probe = ProbeRows(np.zeros(1, np.uint64), np.full((1, 1), 3, np.uint64), np.array([[100]]))
+    times = np.array([96, 97, 102, 103, NULL_TIME])
+    stored = StoredRows(
+        codes=np.zeros(5, np.uint64),
+        rows=np.arange(5, dtype=np.uint32),
+        times=times,
+        time_range=(96, 103),
+        places=np.array([ALL_PASS, ALL_PASS], np.int32),
+        word_addresses=np.zeros(1, np.uint64),
+    )
+    pieces = list(match_ranges(probe, stored, bounds, Ranges(None, times), has_keys=False, max_pairs=100))
+    found = {
+        int(row): int(bits) for piece in pieces for row, bits in zip(piece.stored_refs, piece.bits[0], strict=True)
+    }
+    assert found == {0: 2, 1: 3, 2: 3, 3: 2}

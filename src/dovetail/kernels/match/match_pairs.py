@@ -14,7 +14,7 @@ Codes only: the caller confirms real keys if codes are hashes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -41,6 +41,7 @@ class ProbeRows:
     bits: U64
     times: I64
     stops: int = 0
+    _parts: list[ProbeRows] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         # One layout, so that kernels are compiled once: codes may lie in a read-only map, bits by row.
@@ -54,6 +55,14 @@ class ProbeRows:
             self.bits[leg // WORD_BITS] &= ~bit_at(leg)
         self.stops += 1
         self.__dict__.pop("wanted_mask", None)
+        for part in self._parts:
+            part.stop(legs)
+
+    def wanted_by(self, legs: U64) -> ProbeRows:
+        """The same rows for some of the legs, given by their bits; whoever is stopped here is stopped there."""
+        part = ProbeRows(self.codes, self.bits & legs[:, None], self.times)
+        self._parts.append(part)
+        return part
 
     @cached_property
     def wanted_mask(self) -> npt.NDArray[np.bool_] | None:

@@ -21,14 +21,16 @@ from dovetail.kernels.gather_rows import make_refs
 from dovetail.kernels.match.hash_keys import is_exact_type
 from dovetail.kernels.match.special_values import ALL_PASS, NONE_PASS
 from dovetail.plan.factorization import FoldedSide
+from dovetail.plan.group_plan import GroupPlan
+from dovetail.plan.probe_tree import Emit
 from dovetail.plan.query_limits import Found
 from dovetail.plan.store_plan import ROW
 from dovetail.query.expression import Expression, rename_relations
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.factorized.foldable_rows import FoldableRows
 from dovetail.runtime.factorized.walk import StoredPart, Walk, WalkedRows
-from dovetail.runtime.factorized.weigh_rows import weigh_rows
-from dovetail.runtime.groups.folder import GroupFolder
+from dovetail.runtime.factorized.weigh_rows import WeighedRows, joined_rows, weigh_rows
+from dovetail.runtime.groups.folder import ROWS_A_FOLD, GroupFolder
 from dovetail.runtime.probe.frame import Frame, FrameValues
 from dovetail.runtime.probe.probe import BucketEntries, Probe
 from dovetail.runtime.probe.snapshot import StoreSnapshot
@@ -92,6 +94,7 @@ class FactorizedOperator:
         unfolded: list[StoredPart] = []
         is_stored_folded = walk.factorization.side is FoldedSide.STORED
         fold = self._fold_stored if is_stored_folded else self._fold_probing
+        weighed: list[WeighedRows] = []
         for part, found in fold(walk, parts, unfolded):
             matched_rows = int(found.weights.sum())
             seen.matched_rows += matched_rows
@@ -100,13 +103,21 @@ class FactorizedOperator:
             if not self._report.count(query, Found(pairs=len(found)), self._task.limits):
                 return []
             try:
-                weighed = weigh_rows(walk.emit, group, found, self._snapshots, self._task.timezone)
+                weighed.append(weigh_rows(walk.emit, group, found, self._snapshots, self._task.timezone))
             except Exception as error:  # noqa: BLE001 - joined row by row, who asks for it is known
                 charged(error)
                 unfolded.append(part)
                 continue
-            self._groups.add_rows(group, weighed)
+            if sum(len(each.weights) for each in weighed) >= ROWS_A_FOLD:
+                self._hand_on(walk.emit, group, weighed)
+                weighed = []
+        self._hand_on(walk.emit, group, weighed)
         return [(part.ordinal, part.choice) for part in unfolded]
+
+    def _hand_on(self, emit: Emit, group: GroupPlan, weighed: Sequence[WeighedRows]) -> None:
+        """Those of all buckets together: a few rows of each take as long as all of them at once."""
+        if weighed:
+            self._groups.add_rows(group, joined_rows(emit, weighed, self._snapshots, self._task.timezone))
 
     def _can_meet(self, walk: Walk, part: StoredPart) -> bool:
         """Whether some probing row accepts a time that the bucket's rows may have."""

@@ -10,7 +10,7 @@ from dovetail.kernels.match.match_pairs import LegBounds, ProbeRows
 from dovetail.kernels.match.special_values import NO_LOWER, NO_UPPER
 from dovetail.plan.probe_tree import ProbeNode
 from dovetail.runtime.probe.partial import Partial
-from dovetail.runtime.probe.range_demands import RangeDemands
+from dovetail.runtime.probe.range_demands import RangePart
 from dovetail.runtime.probe.route_entries import EntryChoice
 from dovetail.runtime.probe.snapshot import SelectionBits
 from dovetail.runtime.report import StepCount
@@ -31,7 +31,7 @@ class Probe:
     rows: ProbeRows
     bounds: LegBounds
     selections: SelectionBits
-    ranges: RangeDemands | None
+    ranges: tuple[RangePart, ...] | None
     count: StepCount
 
 

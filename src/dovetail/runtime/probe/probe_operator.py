@@ -28,7 +28,7 @@ from dovetail.runtime.probe.frame import Frame, FrameValues, concat_frames
 from dovetail.runtime.probe.node_facts import facts_of
 from dovetail.runtime.probe.partial import Partial
 from dovetail.runtime.probe.probe import BucketEntries, Probe
-from dovetail.runtime.probe.range_demands import RangeDemands, needs_ranges, range_demands
+from dovetail.runtime.probe.range_demands import RangePart, needs_ranges, range_demands
 from dovetail.runtime.probe.route_entries import EntryChoice, Part, Route
 from dovetail.runtime.probe.snapshot import NO_TIMES, Entries, SelectionBits, StoreSnapshot, time_range_of
 from dovetail.runtime.report import StepCount, TaskReport, UnitWork
@@ -121,10 +121,10 @@ class ProbeOperator:
             selections = self.selection_bits(node.step.target, node.legs)
             choices = route.stored(part, partial.codes)
             rows = ProbeRows(partial.codes, partial.bits, self._member_times(members, partial, start_times))
-            ranges = self._ranges(node, partial, rows, bounds)
+            stored = [(ordinal, choice) for ordinal in self._visible(node) for choice in choices]
+            ranges = self._ranges(node, partial, rows, bounds, stored)
             probe = Probe(node, partial, rows, bounds, selections, ranges, count)
             self._stop_void_legs(node, rows, 0)
-            stored = [(ordinal, choice) for ordinal in self._visible(node) for choice in choices]
             unfolded = [] if self._fold is None else self._fold.fold_legs(probe, stored)
             for each, entries in ((probe, stored), *unfolded):
                 self._join(each, entries)
@@ -150,11 +150,21 @@ class ProbeOperator:
             void_count = self._stop_void_legs(probe.node, probe.rows, void_count)
             watch.lap()
 
-    def _ranges(self, node: ProbeNode, partial: Partial, rows: ProbeRows, bounds: LegBounds) -> RangeDemands | None:
+    def _ranges(
+        self,
+        node: ProbeNode,
+        partial: Partial,
+        rows: ProbeRows,
+        bounds: LegBounds,
+        stored: Sequence[BucketEntries],
+    ) -> tuple[RangePart, ...] | None:
         if not needs_ranges(node):
             return None
+        snapshot = self._snapshots[node.step.target]
         values = FrameValues(partial.frame, self._snapshots)
-        return range_demands(node, values, rows, bounds, self._task.timezone, self._report.fail)
+        largest = max(stored, key=lambda each: snapshot.metas[each[0]].rows, default=None)
+        entries = None if largest is None else snapshot.entries(largest[0], node.step.index, largest[1])
+        return range_demands(node, values, rows, bounds, entries, self._task.timezone, self._report.fail)
 
     def _stop_void_legs(self, node: ProbeNode, rows: ProbeRows, known_count: int) -> int:
         """Take the bits of queries that became void; how many are void now."""
@@ -227,19 +237,21 @@ class ProbeOperator:
             yield from match_pairs(probe.rows, buckets, probe.bounds, max_pairs=self._task.max_pairs)
 
     def _within_ranges(self, probe: Probe, stored: Sequence[BucketEntries]) -> Iterator[Pairs]:
-        """Bucket by bucket."""
-        for ordinal, choice in stored:
-            if not probe.rows.bits.any():
-                return
-            entries = self._snapshots[probe.node.step.target].entries(ordinal, probe.node.step.index, choice)
-            if len(entries.codes):
-                yield from self._pairs(probe, ordinal, entries)
-
-    def _pairs(self, probe: Probe, ordinal: int, entries: Entries) -> Iterator[Pairs]:
-        step, bounds = probe.node.step, probe.bounds
-        snapshot = self._snapshots[step.target]
+        """Part by part, bucket by bucket."""
         if probe.ranges is None:
             raise ValueError("a step without ranges")
+        for part in probe.ranges:
+            rows = probe.rows if len(probe.ranges) == 1 else probe.rows.wanted_by(part.legs)
+            for ordinal, choice in stored:
+                if not rows.bits.any():
+                    break
+                entries = self._snapshots[probe.node.step.target].entries(ordinal, probe.node.step.index, choice)
+                if len(entries.codes):
+                    yield from self._pairs(probe, rows, part, ordinal, entries)
+
+    def _pairs(self, probe: Probe, rows: ProbeRows, part: RangePart, ordinal: int, entries: Entries) -> Iterator[Pairs]:
+        step, bounds = probe.node.step, probe.bounds
+        snapshot = self._snapshots[step.target]
         stored = StoredRows(
             codes=entries.codes,
             rows=entries.rows,
@@ -249,9 +261,9 @@ class ProbeOperator:
             word_addresses=probe.selections.addresses[ordinal],
             ordinal=ordinal,
         )
-        ranges = probe.ranges.of_entries(probe.node, snapshot, ordinal, entries)
+        ranges = part.of_entries(probe.node, snapshot, ordinal, entries)
         has_keys = bool(step.index.keys)
-        return match_ranges(probe.rows, stored, bounds, ranges, has_keys=has_keys, max_pairs=self._task.max_pairs)
+        return match_ranges(rows, stored, bounds, ranges, has_keys=has_keys, max_pairs=self._task.max_pairs)
 
     def _confirmed(self, frame: Frame, bits: U64, confirm: Expression | None) -> tuple[Frame, U64]:
         if confirm is None:

@@ -2,18 +2,19 @@
 
 Every range becomes two numbers a probing row. Over one expression, what any leg accepts is searched (if the index is
 ordered by it) or looked at while searching (if every leg has a range over it); legs that accept less are asked alone.
-Time bounds are ranges of the event time.
+Time bounds are ranges of the event time. Legs whose searched ranges lie apart are searched for in parts of their own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from dovetail.kernels.evaluate.evaluate import evaluate
+from dovetail.kernels.match.group_ranges import Runs, group_ranges
 from dovetail.kernels.match.leg_bits import no_bits
 from dovetail.kernels.match.match_pairs import LegBounds, ProbeRows
 from dovetail.kernels.match.match_ranges import Checked, EntryValues, OwnRange, Ranges, ranges_of_bounds
@@ -22,7 +23,7 @@ from dovetail.kernels.word_bits import WORD_BITS, bit_at
 from dovetail.plan.probe_tree import Leg, ProbeNode, RangeEnd, StoredRange
 from dovetail.plan.store_plan import EVENT_TIME
 from dovetail.query.can_fail import can_fail
-from dovetail.query.expression import Expression
+from dovetail.query.expression import Column, Expression, columns_of
 from dovetail.runtime.probe.frame import FrameValues
 from dovetail.runtime.probe.snapshot import Entries, StoreSnapshot
 
@@ -41,9 +42,10 @@ class _Own:
 
 
 @dataclass(frozen=True)
-class RangeDemands:
-    """See the module's head."""
+class RangePart:
+    """What some legs, given by their bits, ask together."""
 
+    legs: U64
     searched: RowRanges | None
     checked: tuple[tuple[Expression, RowRanges], ...]
     own: tuple[_Own, ...]
@@ -76,31 +78,77 @@ def range_demands(
     values: FrameValues,
     rows: ProbeRows,
     bounds: LegBounds,
+    entries: Entries | None,
     timezone: str,
     on_failure: OnQueriesFailure,
-) -> RangeDemands:
-    """A range that fails takes its queries with it, and only these."""
+) -> tuple[RangePart, ...]:
+    """In parts that each have some of the legs; `entries` are some of those that will be searched, if there are any.
+
+    A range that fails takes its queries with it, and only these.
+    """
     maker = _Maker(node, values, rows, timezone, on_failure)
+    found: dict[Expression, dict[StoredRange, RowRanges]] = {}
+    legs_by_range = _legs_by_range(node.legs)
+    for stored, legs_of in legs_by_range.items():
+        found[stored] = {each: maker.row_ranges(each, legs) for each, legs in legs_of.items()}
     order = node.step.index.order
-    searched: RowRanges | None = None
-    checked: list[tuple[Expression, RowRanges]] = []
-    own: list[_Own] = []
-    if bounds.is_bounded or order == EVENT_TIME:
-        times = ranges_of_bounds(rows.times, bounds)
-        if order == EVENT_TIME:
-            searched = times
-        else:
+    times = ranges_of_bounds(rows.times, bounds) if bounds.is_bounded or order == EVENT_TIME else None
+    parts = []
+    for legs in _searched_together(node, legs_by_range, found, rows, entries):
+        searched = times if order == EVENT_TIME else None
+        checked: list[tuple[Expression, RowRanges]] = []
+        if times is not None and order != EVENT_TIME:
             checked.append((EVENT_TIME, times))
-    for stored, legs_by_range in _legs_by_range(node.legs).items():
-        found = {each: maker.row_ranges(each, legs) for each, legs in legs_by_range.items()}
-        is_of_all = sum(map(len, legs_by_range.values())) == len(node.legs)
-        if is_of_all and stored == order:
-            searched = loosest(list(found.values()))
-        elif is_of_all:
-            checked.append((stored, loosest(list(found.values()))))
-        if not is_of_all or len(found) > 1:
-            own += [_Own(stored, _mask(node, legs_by_range[each]), ranges) for each, ranges in found.items()]
-    return RangeDemands(searched, tuple(checked), tuple(own))
+        own: list[_Own] = []
+        for stored, legs_of in legs_by_range.items():
+            asked = {each: legs & set(asking) for each, asking in legs_of.items() if legs & set(asking)}
+            ranges = [found[stored][each] for each in asked]
+            is_of_all = legs <= set().union(*asked.values())
+            if is_of_all and stored == order:
+                searched = loosest(ranges)
+            elif is_of_all:
+                checked.append((stored, loosest(ranges)))
+            if not is_of_all or len(asked) > 1:
+                own += [_Own(stored, _mask(node, asked[each]), found[stored][each]) for each in asked]
+        parts.append(RangePart(_mask(node, legs), searched, tuple(checked), tuple(own)))
+    return tuple(parts)
+
+
+def _searched_together(
+    node: ProbeNode,
+    legs_by_range: Mapping[Expression, Mapping[StoredRange, list[int]]],
+    found: Mapping[Expression, Mapping[StoredRange, RowRanges]],
+    rows: ProbeRows,
+    entries: Entries | None,
+) -> list[set[int]]:
+    """The legs, in sets that are searched for as one. Who has no range in the order of the index walks all of it."""
+    everybody = set(range(len(node.legs)))
+    order = node.step.index.order
+    if order is None or order == EVENT_TIME or order not in found or entries is None or entries.orders is None:
+        return [everybody]
+    legs_by_columns: dict[frozenset[Column], set[int]] = {}
+    ranges_by_columns: dict[frozenset[Column], list[RowRanges]] = {}
+    taken: set[int] = set()
+    for asked, legs in legs_by_range[order].items():
+        own = set(legs) - taken
+        if own:
+            taken |= own
+            # What differs in constants only is much the same range.
+            columns = _columns_of(asked)
+            legs_by_columns.setdefault(columns, set()).update(own)
+            ranges_by_columns.setdefault(columns, []).append(found[order][asked])
+    apart = [everybody - taken] if taken < everybody else []
+    if len(ranges_by_columns) == 1:
+        return [*legs_by_columns.values(), *apart]
+    runs = Runs.sampled(rows.codes, entries.codes, entries.orders, has_keys=bool(node.step.index.keys))
+    groups = group_ranges([loosest(each) for each in ranges_by_columns.values()], runs)
+    legs_of_group = list(legs_by_columns.values())
+    return [*(set().union(*(legs_of_group[place] for place in group)) for group in groups), *apart]
+
+
+def _columns_of(asked: StoredRange) -> frozenset[Column]:
+    ends = (end for end in (asked.lower, asked.upper) if end is not None)
+    return frozenset(column for end in ends for column in columns_of(end.value))
 
 
 def _legs_by_range(legs: tuple[Leg, ...]) -> Mapping[Expression, dict[StoredRange, list[int]]]:
@@ -112,7 +160,7 @@ def _legs_by_range(legs: tuple[Leg, ...]) -> Mapping[Expression, dict[StoredRang
     return found
 
 
-def _mask(node: ProbeNode, legs: list[int]) -> U64:
+def _mask(node: ProbeNode, legs: Iterable[int]) -> U64:
     mask = no_bits(len(node.legs), 1)[:, 0]
     for leg in legs:
         mask[leg // WORD_BITS] |= bit_at(leg)

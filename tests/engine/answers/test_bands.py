@@ -1,0 +1,65 @@
+"""Bands of several columns over one index: searched apart, and each pair is found once."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from dovetail.kernels.match import group_ranges
+from tests.engine.conftest import Bench, Row
+
+BANDS = {
+    "narrow": ("a.k BETWEEN b.v - 1 AND b.v + 1", lambda a, b: b[1] - 1 <= a[0] <= b[1] + 1),
+    "other": ("a.v BETWEEN b.v - 2 AND b.v", lambda a, b: b[1] - 2 <= a[1] <= b[1]),
+    "wider": ("a.k BETWEEN b.v - 3 AND b.v + 2", lambda a, b: b[1] - 3 <= a[0] <= b[1] + 2),
+    "half": ("a.v < b.v - 900", lambda a, b: a[1] < b[1] - 900),
+    "both": ("a.k >= b.v AND a.v <= b.v - 500", lambda a, b: a[0] >= b[1] and a[1] <= b[1] - 500),
+}
+"""By name a condition and the same of rows (k, v, ts)."""
+
+
+def drawn(seed: int, count: int) -> list[Row]:
+    numbers = random.Random(seed)
+    return [(numbers.randrange(1000), numbers.randrange(1000), float(at % 7)) for at in range(count)]
+
+
+@pytest.mark.parametrize("most_groups", [1, 2, 16])
+def test_each_pair_is_an_answer_of_each_query_that_wants_it_once(
+    bench: Bench,
+    rows_of: Callable[[Any, str], list[tuple[Any, ...]]],
+    monkeypatch: pytest.MonkeyPatch,
+    most_groups: int,
+) -> None:
+    """However many searches there are: what each finds is its own."""
+    monkeypatch.setattr(group_ranges, "MOST_GROUPS", most_groups)
+    session = bench.open(lateness="100 seconds")
+    for name, (condition, _) in BANDS.items():
+        session.create_query(f"SELECT a.k, a.v, b.k AS bk, b.v AS bv FROM a JOIN b ON {condition}", name)
+    a, b = drawn(1, 90), drawn(2, 110)
+    for lower in range(0, 120, 40):
+        bench.push(session, a=a[lower : lower + 40], b=b[lower : lower + 40])
+    for name, (_, holds) in BANDS.items():
+        expected = sorted((*left[:2], *right[:2]) for left in a for right in b if holds(left, right))
+        assert sorted(rows_of(session, name)) == expected
+
+
+def test_a_query_that_passes_a_limit_stops_alone_in_all_searches(
+    bench: Bench, rows_of: Callable[[Any, str], list[tuple[Any, ...]]]
+) -> None:
+    session = bench.open(lateness="100 seconds")
+    for name in ("narrow", "other"):
+        session.create_query(f"SELECT a.k, a.v, b.k AS bk, b.v AS bv FROM a JOIN b ON {BANDS[name][0]}", name)
+    session.create_query(
+        f"SELECT a.k, a.v, b.k AS bk, b.v AS bv FROM a JOIN b ON {BANDS['half'][0]}", "many", max_pairs_per_batch=5
+    )
+    a, b = drawn(3, 150), drawn(4, 150)
+    bench.push(session, a=a, b=b)
+    states = {record.name: record.state.value for record in session.engine.queries.records()}
+    assert states == {"narrow": "running", "other": "running", "many": "quarantined"}
+    for name in ("narrow", "other"):
+        holds = BANDS[name][1]
+        expected = sorted((*left[:2], *right[:2]) for left in a for right in b if holds(left, right))
+        assert sorted(rows_of(session, name)) == expected
