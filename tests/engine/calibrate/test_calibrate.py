@@ -25,7 +25,7 @@ from dovetail.engine.calibrate.shapes import (
     Shape,
     WorkCount,
 )
-from dovetail.runtime.probe import snapshot
+from dovetail.runtime.probe import mapped_bucket
 from dovetail.stats.unit_costs import DEFAULT_UNIT_COSTS
 
 # With one key alone every row meets every row.
@@ -193,11 +193,11 @@ def test_no_other_point_without_negatives_is_nearer(seed: int) -> None:
 def test_calibrate_runs_shapes_and_checks_and_tells_how_far_it_is() -> None:
     shares: list[float] = []
     shapes, checks = [shape.scaled(0.01) for shape in SHAPES], [shape.scaled(0.01) for shape in CHECKS]
-    mapped = set(snapshot._mapped_buckets)
+    mapped = set(mapped_bucket._mapped_buckets)
     measured = calibrate(0.0, shapes=shapes, checks=checks, on_round=shares.append)
     assert [fit.name for fit in measured.fits] == [shape.name for shape in SHAPES]
     assert [fit.name for fit in measured.checks] == [shape.name for shape in CHECKS]
     assert measured.rounds == LEAST_ROUNDS == len(shares)
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
-    assert set(snapshot._mapped_buckets) == mapped
+    assert set(mapped_bucket._mapped_buckets) == mapped
