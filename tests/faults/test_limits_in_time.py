@@ -22,7 +22,7 @@ from dovetail.plan.store_plan import IndexPlan
 from dovetail.runtime import result_sink
 from dovetail.runtime.groups import folder
 from dovetail.runtime.message import void_messages
-from dovetail.runtime.probe import decide_pairs, frame, hop_facts, probe_operator, snapshot
+from dovetail.runtime.probe import decide_pairs, frame, hop_facts, mapped_bucket, probe_operator
 from dovetail.runtime.source import source_operator, store_writer, wanted_rows
 from dovetail.runtime.source.build_index import build_index
 from dovetail.runtime.stopwatch import Stopwatch
@@ -152,7 +152,7 @@ def test_a_key_that_failed_is_built_no_more_in_its_batch(tmp_path: Path, monkeyp
         built.extend(str(key) for key in index.keys)
         return build_index(index, *given)
 
-    for home in (store_writer, snapshot):
+    for home in (store_writer, mapped_bucket):
         monkeypatch.setattr(home, "build_index", counted)
     with LocalSession(tmp_path, partitions=2) as session:
         for name in ("a", "b"):

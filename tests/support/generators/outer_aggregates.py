@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from dovetail.core.errors import UnsupportedSql
+from dovetail.core.errors import CrossProduct, UnsupportedSql
 from dovetail.frontend.compile_sql import compile_sql
 from tests.support.cases import QueryCase, StreamCase
 from tests.support.generators.aggregates import AggregateMaker, GroupWindowText
@@ -27,9 +27,15 @@ class OuterAggregateMaker(AggregateMaker, OuterQueryMaker):
     forms = (*PAIRING, *PAIRING, *TELLING)
 
     def query(self, name: str) -> QueryCase:
-        """Redrawn where its window is that of a derived table whose rows may be missing: no answer would name it."""
+        """Redrawn where its window is that of a derived table whose rows may be missing: no answer would name it.
+
+        And where what was meant to connect its sides is a constant of one of them.
+        """
         while True:
-            made = super().query(name)
+            try:
+                made = super().query(name)
+            except CrossProduct:
+                continue
             try:
                 compile_sql(made.sql, {stream.name: stream.stream for stream in self.streams})
             except UnsupportedSql as error:
