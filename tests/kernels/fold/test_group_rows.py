@@ -64,6 +64,8 @@ TEXTS = st.none() | st.sampled_from(["", "a", "b", "a" * 64, "b" * 64, "a" * 63 
 @given(rows=st.lists(TEXTS, max_size=30), skipped=st.integers(0, 3))
 @example(rows=[None, ""], skipped=0)
 @example(rows=["", None, "a"], skipped=0)
+@example(rows=["a" * 200, "a", "a" * 64], skipped=0)
+@example(rows=["a", "a" * 200], skipped=0)
 def test_texts_are_told_apart_by_their_bytes_whatever_their_codes(
     rows: list[str | None], skipped: int, bits: int
 ) -> None:
