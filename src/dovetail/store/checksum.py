@@ -71,8 +71,12 @@ class ChecksumFile:
     def __enter__(self) -> ChecksumFile:
         return self
 
-    def __exit__(self, *exc: object) -> None:
-        self.finish()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self.finish()
+        else:
+            self._file.close()
+            self.closed = True
 
     def begin_range(self) -> int:
         """Where it begins: what is mapped from there must lie as Arrow wants it."""

@@ -237,12 +237,14 @@ class StoreSnapshot:
                 if bucket.meta.lower_batch < first_batch:
                     continue
                 try:
-                    is_tested = selection != TRUE
-                    by_bucket[ordinal] = bucket.place(selection, name, self._timezone) if is_tested else ALL_PASS
+                    by_bucket[ordinal] = self._place(bucket, selection, name)
                 except Exception as error:  # noqa: BLE001 - whatever the selection raises on these rows
                     errors.append(charged(error))
             found = self._known_places[selection, first_batch] = Places(by_bucket, tuple(errors))
         return found
+
+    def _place(self, bucket: MappedBucket, selection: Expression, name: str) -> int:
+        return ALL_PASS if selection == TRUE else bucket.place(selection, name, self._timezone)
 
     def places_of_asks(self, asks: Sequence[Ask], numbers: I64, on_failure: OnAskFailure) -> npt.NDArray[np.int32]:
         """`[ask, bucket]`: the same for some of the things that a plan asks, by their numbers."""
@@ -253,7 +255,7 @@ class StoreSnapshot:
             def find(number: int, bucket: MappedBucket = bucket) -> int | None:
                 ask = asks[number]
                 try:
-                    return bucket.place(ask.selection, ask.text, self._timezone) if ask.selection != TRUE else ALL_PASS
+                    return self._place(bucket, ask.selection, ask.text)
                 except Exception as error:  # noqa: BLE001 - whatever the selection raises on these rows
                     on_failure(number, charged(error))
                     return None

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -30,7 +30,6 @@ from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.message import Message
 from dovetail.runtime.source_failure import SourceFailure
 from dovetail.runtime.spark.batch_gate import BatchGate, BatchStopped
-from dovetail.runtime.spark.executors import runs_tasks_here
 from dovetail.runtime.spark.pack_columns import Packing, column_types, pack_columns, repacked_columns, union_streams
 from dovetail.runtime.spark.run_spark import run_spark
 from dovetail.runtime.spark.sources.control_source import ControlSource
@@ -85,7 +84,6 @@ class SparkPipeline:
         """`needed_columns` are those that queries need now, of all streams."""
         self._spark = spark
         self._chain = chain
-        self._waits_for_files = runs_tasks_here(spark)
         self._run_engine_batch = run_batch
         self._sources: dict[str, DataFrame | StreamSpec] = {}
         self._frames: dict[str, DataFrame] = {}
@@ -333,13 +331,12 @@ class SparkPipeline:
         return self._run
 
     def _run_batch(self, streaming: StreamingRun, batch_df: DataFrame, batch: int) -> None:
-        def run(wanted: BatchTask) -> list[Message]:
-            task = wanted if self._waits_for_files else replace(wanted, syncing=wanted.syncing.by_task)
+        def run(task: BatchTask) -> list[Message]:
             shared = self._shared_with_workers(task)
 
             def run_rows(rows: DataFrame) -> list[Message]:
-                selected = rows if shared.columns is None else rows.select(*shared.columns)
-                return run_spark(task, selected, shared.packing, shared.broadcast)
+                wanted = rows if shared.columns is None else rows.select(*shared.columns)
+                return run_spark(task, wanted, shared.packing, shared.broadcast)
 
             specs = {name: source for name, source in self._sources.items() if isinstance(source, StreamSpec)}
             try:

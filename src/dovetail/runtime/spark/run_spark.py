@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -24,6 +25,7 @@ from dovetail.runtime.message import Kind, Message
 from dovetail.runtime.report import TaskReport
 from dovetail.runtime.source.source_operator import run_source
 from dovetail.runtime.source.store_operator import run_store
+from dovetail.runtime.spark.executors import runs_tasks_here
 from dovetail.runtime.spark.pack_columns import Packing
 from dovetail.runtime.spark.shuffle_metrics import ShuffleMetrics
 
@@ -40,6 +42,9 @@ MapArrow = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 def run_spark(task: BatchTask, rows: DataFrame, packing: Packing, shared: Broadcast[Any]) -> list[Message]:
     """The batch's one action. `rows` is packed; `shared` holds what changes only with the plan."""
+    if not runs_tasks_here(rows.sparkSession):
+        # Nobody on the driver's machine can wait for what is in the memory of another.
+        task = replace(task, syncing=task.syncing.by_task)
     slim = _without_plan(task)
     if task.is_small:
         messages = rows.coalesce(1).mapInArrow(_whole_function(slim, shared, packing), MESSAGE_SCHEMA)
