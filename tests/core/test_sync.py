@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from threading import Event
 
 import pytest
 
+from dovetail.core import sync as module
 from dovetail.core.sync import Syncing, sync_all, sync_later, syncing_files
 
 
@@ -48,6 +50,24 @@ def test_a_task_that_only_begins_leaves_the_waiting_and_the_errors_to_who_commit
     assert synced == []
     sync_all([tmp_path / "a"])
     assert synced == ["a"]
+
+
+def test_the_disk_is_told_to_begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[str] = []
+    both, real = Event(), module._begins_to_write()
+
+    def noted(opened: int, *given: int) -> int:
+        begun.append(Path(f"/proc/self/fd/{opened}").resolve().name)
+        if len(begun) == 2:
+            both.set()
+        return 0 if real is None else int(real(opened, *given))
+
+    monkeypatch.setattr(module, "_begins_to_write", lambda: noted)
+    with syncing_files(Syncing.BEGUN):
+        for name in "ab":
+            sync_later(_written(tmp_path, name))
+    assert both.wait(60)
+    assert sorted(begun) == ["a", "b"]
 
 
 def test_nothing_is_synced_where_nobody_wants_it_or_outside_of_a_task(tmp_path: Path, synced: list[str]) -> None:

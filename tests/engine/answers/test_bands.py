@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from dovetail.kernels.match import group_ranges
+from dovetail.runtime.probe import probe_operator
+from dovetail.runtime.probe.range_demands import RangePart, range_demands
 from tests.engine.conftest import Bench, Row
 
 BANDS = {
@@ -44,6 +46,28 @@ def test_each_pair_is_an_answer_of_each_query_that_wants_it_once(
     for name, (_, holds) in BANDS.items():
         expected = sorted((*left[:2], *right[:2]) for left in a for right in b if holds(left, right))
         assert sorted(rows_of(session, name)) == expected
+
+
+def test_bands_of_other_columns_are_parts_of_their_own(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What lies between them is nearly the whole index, and nobody asks for it."""
+    parts: list[tuple[RangePart, ...]] = []
+
+    def noted(*given: Any) -> tuple[RangePart, ...]:
+        parts.append(range_demands(*given))
+        return parts[-1]
+
+    monkeypatch.setattr(probe_operator, "range_demands", noted)
+    session = bench.open(lateness="100 seconds", partitions=1)
+    for name, condition in {
+        "k": "b.k BETWEEN a.k - 1 AND a.k + 1",
+        "v": "b.k BETWEEN a.v - 2 AND a.v",
+        "again": "b.k BETWEEN a.k - 2 AND a.k + 1",
+    }.items():
+        session.create_query(f"SELECT a.k, b.v FROM a JOIN b ON {condition}", name)
+    bench.push(session, b=drawn(6, 500))
+    bench.push(session, a=drawn(5, 500))
+    widest = [int((part.searched.upper - part.searched.lower).max()) for part in parts[-1] if part.searched]
+    assert sorted(widest) == [2, 3]
 
 
 def test_a_query_that_passes_a_limit_stops_alone_in_all_searches(

@@ -9,7 +9,9 @@ import pyarrow as pa
 import pytest
 
 from dovetail.core.errors import BucketCorrupt, BucketMissing
-from dovetail.runtime.probe.mapped_bucket import forget_buckets, map_bucket
+from dovetail.lowering.flat_plan import Ask
+from dovetail.query.expression import TRUE
+from dovetail.runtime.probe.mapped_bucket import KnownPlaces, forget_buckets, map_bucket
 from dovetail.store.bucket_file import MOST_BYTES_READ, BucketMeta
 from dovetail.store.write_bucket import BucketContent, write_bucket
 
@@ -76,3 +78,20 @@ def test_a_file_that_was_only_touched_is_compared_and_taken(tmp_path: Path) -> N
     (tmp_path / meta.path).touch()
     assert map_bucket(tmp_path, meta).file.column("v") == first.file.column("v")
     forget_buckets(tmp_path, set())
+
+
+def test_places_are_found_once_for_a_plan_and_again_for_another() -> None:
+    places, asked = KnownPlaces(), []
+
+    def find(number: int) -> int | None:
+        asked.append(number)
+        return None if number == 2 else 10 + number + 100 * plan
+
+    numbers = np.array([0, 2, 3])
+    for plan, asks in enumerate([[Ask(0, TRUE, 0, str(each)) for each in range(4)] for _ in range(2)]):
+        first = places.of(asks, numbers, find)
+        assert first[[0, 2]].tolist() == [10 + 100 * plan, 13 + 100 * plan]
+        asked.clear()
+        assert places.of(asks, numbers, find)[[0, 2]].tolist() == first[[0, 2]].tolist()
+        # Where it has none now, it may have one later.
+        assert asked == [2]
