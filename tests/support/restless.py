@@ -1,4 +1,4 @@
-"""Sessions whose plans follow loads and placements at the slightest reason, and keys that collide."""
+"""Sessions whose plans follow loads and placements at the slightest reason, keys that collide, buckets soon bundled."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from dovetail.engine.planning.key_group_placer import KeyGroupPlacer
 from dovetail.engine.planning.seek_placement import PlacingRules
 from dovetail.kernels.fold.group_rows import KeyColumn, codes_of_keys, key_column
 from dovetail.runtime.groups import partial_groups
+from dovetail.runtime.probe import bundles
 from dovetail.stats.catalog import StatsCatalog
 from tests.support.asserts import CaseFailed
 from tests.support.colliding_keys import let_keys_collide
@@ -57,6 +58,14 @@ def random_loads(seed: int, *, moves_rows: bool) -> Iterator[None]:
     # Not at once: what happens after a commit fails nobody.
     if moved and not moves_rows:
         raise CaseFailed(f"{moved[0].moved_rows} rows moved with the number of units: {moved[0]}")
+
+
+@contextmanager
+def bundles_of_few(fanout: int) -> Iterator[None]:
+    """So many buckets are searched as one; cases have few batches."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bundles, "FANOUT", fanout)
+        yield
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from tests.support.faults.batch_faults import BatchFaults
 from tests.support.faults.runs import deliver_again, read_run
 from tests.support.oracles.answers import answers_of_table
 from tests.support.oracles.case_oracle import CaseOracle
-from tests.support.restless import any_placement_is_better, colliding_codes, random_loads
+from tests.support.restless import any_placement_is_better, bundles_of_few, colliding_codes, random_loads
 from tests.support.scenario import IDLE_TIMEOUT_S, Scenario
 
 EPOCH_S = 1_767_225_600.0
@@ -155,6 +155,8 @@ def _surroundings(scenario: Scenario) -> Iterator[None]:
             stack.enter_context(any_placement_is_better())
         if scenario.do_codes_collide:
             stack.enter_context(colliding_codes())
+        if scenario.bundle_fanout is not None:
+            stack.enter_context(bundles_of_few(scenario.bundle_fanout))
         yield
 
 

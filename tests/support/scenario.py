@@ -25,6 +25,7 @@ class Scenario:
     batches begin, in seconds, where a stream that is silent for long is carried along. `loads_seed`: batches take a
     random share of their interval. `is_restless`: any other placement is taken at once. `do_codes_collide`: different
     keys, and different groups, often have one code. `is_watched`: answers are looked at after every batch.
+    `bundle_fanout`: so many buckets are searched as one, instead of as many as usual.
     """
 
     case: EngineCase
@@ -36,6 +37,7 @@ class Scenario:
     is_restless: bool = False
     do_codes_collide: bool = False
     is_watched: bool = False
+    bundle_fanout: int | None = None
 
     def __post_init__(self) -> None:
         for name, given in (("faults", self.faults), ("begins", self.begins)):
@@ -58,6 +60,7 @@ def smaller_scenarios(scenario: Scenario) -> Iterator[Scenario]:
         {"is_restless": False},
         {"do_codes_collide": False},
         {"is_watched": False},
+        {"bundle_fanout": None},
         *(
             {"options": {key: scenario.options[key] for key in scenario.options if key != each}}
             for each in scenario.options

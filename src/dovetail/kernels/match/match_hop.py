@@ -1,8 +1,9 @@
 """The pairs of all nodes of a hop, in one pass of compiled code: whom rows in flight meet, and which legs want each.
 
-A segment is a stretch of rows in flight at one node. It is taken in blocks of rows, and a block to bucket after bucket:
+A segment is a stretch of rows in flight at one node. It is taken in blocks of rows, and a block to bundle after bundle
+of the entries that it looks at, which are of one bucket or of many:
 
-    runs          the rows of the block whose code the bucket has, and the first entry of it
+    runs          the rows of the block whose code the bundle has, and the first entry of it
     candidates    every pair of such a row and an entry of its code, a few thousand at a time
     near          those whose times are within the loosest bounds of the node
     kept          those that some leg wants, by its own bounds and by what it selected of the stored row on arrival
@@ -32,12 +33,14 @@ CANDIDATES = 4096
 LOOKS_AT_ONCE = 1 << 22
 """So many entries are looked at before somebody looks at the clock."""
 
-SEGMENT, BEGIN, BUCKET, ROW, ENTRY = range(5)
-"""Where matching goes on: a segment, the first row of a block, a bucket, a row of the block, an entry of its code."""
+SEGMENT, BEGIN, BUNDLE, ROW, ENTRY = range(5)
+"""Where matching goes on: a segment, the first row of a block, a bundle, a row of the block, an entry of its code."""
 NEAR, KEPT, LOOKS = range(3)
 """What is counted of a node: near pairs, pairs that some leg wants, and what it took to find them."""
 
 _ONE = np.uint64(1)
+_REF_BITS = np.uint64(32)
+_ROW_MASK = np.uint64(0xFFFFFFFF)
 _LAST_ENTRIES = np.uint64(8)
 
 
@@ -102,8 +105,6 @@ class BucketArrays(NamedTuple):
     count: Any
     current_from: Any
     times: Any
-    first_us: Any
-    last_us: Any
     lower_batch: Any
     upper_batch: Any
     words: Any
@@ -119,12 +120,12 @@ class Stored(NamedTuple):
 
 
 class Here(NamedTuple):
-    """Rows [begin, end) at a node look at one bucket of its target."""
+    """Rows [begin, end) at a node look at one bundle of a table, which is of its target."""
 
     node: Any
     table: Any
     target: Any
-    bucket: Any
+    bundle: Any
     begin: Any
     end: Any
 
@@ -138,7 +139,11 @@ class FoundPairs(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Of a block's rows: words, accepted stored times, times of members; then runs and candidates."""
+    """Of a block's rows: words, accepted stored times, times of members; then runs and candidates.
+
+    By bucket of the target: the legs that take all of its rows, those that take the rows whose bit is set, and where
+    that lies, by leg. The last bucket is none: nobody wants its rows.
+    """
 
     words: Any
     lower: Any
@@ -149,6 +154,8 @@ class Scratch(NamedTuple):
     candidate_row: Any
     candidate_stored: Any
     candidate_time: Any
+    passing: Any
+    tested: Any
     place: Any
 
 
@@ -156,7 +163,7 @@ def room_for_pairs(pairs: int) -> FoundPairs:
     return FoundPairs(np.empty(pairs, np.uint32), np.empty(pairs, np.uint64), np.empty(pairs, np.uint64))
 
 
-def make_scratch(members: int, candidates: int = CANDIDATES) -> Scratch:
+def make_scratch(members: int, buckets: int, candidates: int = CANDIDATES) -> Scratch:
     """No more candidates at once than there is room for pairs."""
     return Scratch(
         np.empty(BLOCK_ROWS, np.uint64),
@@ -168,7 +175,9 @@ def make_scratch(members: int, candidates: int = CANDIDATES) -> Scratch:
         np.empty(candidates, np.uint64),
         np.empty(candidates, np.uint64),
         np.empty(candidates, np.int64),
-        np.empty(64, np.int64),
+        np.zeros(buckets + 1, np.uint64),
+        np.zeros(buckets + 1, np.uint64),
+        np.empty((buckets + 1, 64), np.int32),
     )
 
 
@@ -180,63 +189,84 @@ def from_the_first() -> Any:
 @njit(cache=True)
 def match_hop(rows: Any, segments: Any, stored: Any, void: Any, at: Any, scratch: Any, counts: Any, found: Any) -> Any:
     """Pairs from where `at` says; how many. `void[node]` are legs that want nothing any more."""
-    nodes, tables, buckets = stored.nodes, stored.tables, stored.buckets
+    nodes, tables = stored.nodes, stored.tables
     room, most = np.uint64(len(found.row)), np.uint64(len(scratch.candidate_row))
     count, looks = np.uint64(0), np.int64(0)
-    segment, begin, bucket, row, entry = at[SEGMENT], at[BEGIN], at[BUCKET], at[ROW], at[ENTRY]
+    segment, begin, bundle, row, entry = at[SEGMENT], at[BEGIN], at[BUNDLE], at[ROW], at[ENTRY]
     while segment < len(segments.node):
         node, table, target = segments.node[segment], segments.table[segment], nodes.target[segments.node[segment]]
-        last_bucket = buckets.count[target] if nodes.up_to_now[node] else buckets.current_from[target]
+        last_bundle = tables.count[table] if nodes.up_to_now[node] else tables.current_from[table]
+        _select(stored, node, target, scratch)
         begin = max(begin, segments.begin[segment])
         while begin < segments.end[segment]:
             end = min(begin + BLOCK_ROWS, segments.end[segment])
             _load_block(rows, stored, node, void[node], begin, end, scratch)
-            while bucket < last_bucket:
-                here = Here(node, table, target, bucket, begin, end)
+            while bundle < last_bundle:
+                here = Here(node, table, target, bundle, begin, end)
                 run, runs = np.uint64(0), np.uint64(0)
-                if tables.begin[table, bucket] < tables.end[table, bucket] and _is_visible(stored, here):
-                    passing, tested = _selected(stored, here, scratch.place)
-                    if passing | tested:
-                        runs = _find_runs(rows.codes, stored, here, max(row, begin), scratch)
-                        looks += end - begin
-                        counts[node, LOOKS] += end - begin
+                if tables.begin[table, bundle] < tables.end[table, bundle] and _is_wanted(tables, here, scratch):
+                    runs = _find_runs(rows.codes, stored, here, max(row, begin), scratch)
+                    looks += end - begin
+                    counts[node, LOOKS] += end - begin
                 # A row that nobody wants any more is not among them; then its entry means nothing.
                 if runs == np.uint64(0) or np.int64(scratch.run_row[0]) != row:
                     entry = -1
                 while run < runs:
                     if room - count < most or looks > LOOKS_AT_ONCE:
                         row = np.int64(scratch.run_row[run])
-                        at[SEGMENT], at[BEGIN], at[BUCKET], at[ROW], at[ENTRY] = segment, begin, bucket, row, entry
+                        at[SEGMENT], at[BEGIN], at[BUNDLE], at[ROW], at[ENTRY] = segment, begin, bundle, row, entry
                         return count
                     candidates, run, entry = _expand(rows.codes, stored, here, runs, run, entry, scratch)
                     near = _near(stored, here, candidates, scratch)
-                    kept = _keep(stored, here, passing, tested, near, count, scratch, found)
+                    kept = _keep(stored, here, near, count, scratch, found)
                     looks += np.int64(candidates)
                     counts[node, LOOKS] += np.int64(candidates)
                     counts[node, NEAR] += np.int64(near)
                     counts[node, KEPT] += np.int64(kept - count)
                     count = kept
-                bucket += 1
+                bundle += 1
                 row, entry = 0, -1
                 if looks > LOOKS_AT_ONCE:
-                    at[SEGMENT], at[BEGIN], at[BUCKET], at[ROW], at[ENTRY] = segment, begin, bucket, row, entry
+                    at[SEGMENT], at[BEGIN], at[BUNDLE], at[ROW], at[ENTRY] = segment, begin, bundle, row, entry
                     return count
-            bucket = 0
+            bundle = 0
             begin = end
         segment += 1
         begin = -1
-    at[SEGMENT], at[BEGIN], at[BUCKET], at[ROW], at[ENTRY] = segment, -1, 0, 0, -1
+    at[SEGMENT], at[BEGIN], at[BUNDLE], at[ROW], at[ENTRY] = segment, -1, 0, 0, -1
     return count
 
 
 @njit(cache=True, forceinline=True)
-def _is_visible(stored: Any, here: Any) -> Any:
-    """Whether rows of the bucket came when the node may see them."""
-    lower, upper = (
-        stored.buckets.lower_batch[here.target, here.bucket],
-        stored.buckets.upper_batch[here.target, here.bucket],
-    )
-    return lower >= stored.nodes.first_batch[here.node] and upper < stored.nodes.before_batch[here.node]
+def _select(stored: Any, node: Any, target: Any, scratch: Any) -> None:
+    """What the legs of a node want of every bucket of its target; nothing of rows that the node may not see."""
+    nodes, buckets = stored.nodes, stored.buckets
+    count = np.uint64(buckets.count[target])
+    for bucket in range(count):
+        scratch.passing[bucket] = np.uint64(0)
+        scratch.tested[bucket] = np.uint64(0)
+    for leg in range(nodes.leg_begin[node], nodes.leg_begin[node + 1]):
+        bit, ask = nodes.leg_bit[leg], nodes.leg_ask[leg]
+        for bucket in range(count):
+            place = stored.places[ask, bucket]
+            scratch.place[bucket, bit] = place
+            scratch.passing[bucket] |= np.uint64(place == ALL_PASS) << bit
+            scratch.tested[bucket] |= np.uint64(place >= 0) << bit
+    for bucket in range(count):
+        lower, upper = buckets.lower_batch[target, bucket], buckets.upper_batch[target, bucket]
+        if lower < nodes.first_batch[node] or upper >= nodes.before_batch[node]:
+            scratch.passing[bucket] = np.uint64(0)
+            scratch.tested[bucket] = np.uint64(0)
+
+
+@njit(cache=True, forceinline=True)
+def _is_wanted(tables: Any, here: Any, scratch: Any) -> Any:
+    """Whether some leg may want something of a bundle."""
+    wanted = np.uint64(0)
+    for member in range(tables.member_begin[here.table, here.bundle], tables.member_end[here.table, here.bundle]):
+        bucket = tables.members[member]
+        wanted |= scratch.passing[bucket] | scratch.tested[bucket]
+    return wanted != np.uint64(0)
 
 
 @njit(cache=True, forceinline=True)
@@ -286,30 +316,16 @@ def _sum(time: Any, apart: Any) -> Any:
 
 
 @njit(cache=True, forceinline=True)
-def _selected(stored: Any, here: Any, place_of_bit: Any) -> Any:
-    """The legs that take all rows of a bucket, and those that take the rows whose bit at `place_of_bit` is set."""
-    nodes = stored.nodes
-    passing, tested = np.uint64(0), np.uint64(0)
-    for leg in range(nodes.leg_begin[here.node], nodes.leg_begin[here.node + 1]):
-        bit = nodes.leg_bit[leg]
-        place = stored.places[nodes.leg_ask[leg], here.bucket]
-        place_of_bit[bit] = place
-        passing |= np.uint64(place == ALL_PASS) << bit
-        tested |= np.uint64(place >= 0) << bit
-    return passing, tested
-
-
-@njit(cache=True, forceinline=True)
 def _find_runs(codes: Any, stored: Any, here: Any, first_row: Any, scratch: Any) -> Any:
-    """The rows from `first_row` on that can meet entries of a bucket, and the first entry of each row's code."""
-    tables, buckets, table, bucket = stored.tables, stored.buckets, here.table, here.bucket
+    """The rows from `first_row` on that can meet entries of a bundle, and the first entry of each row's code."""
+    tables, table, bundle = stored.tables, here.table, here.bundle
     entries, directory, shift = (
-        tables.codes[table, bucket],
-        tables.directory[table, bucket],
-        tables.shift[table, bucket],
+        tables.codes[table, bundle],
+        tables.directory[table, bundle],
+        tables.shift[table, bundle],
     )
-    low, high = tables.begin[table, bucket], tables.end[table, bucket]
-    first_us, last_us = buckets.first_us[here.target, bucket], buckets.last_us[here.target, bucket]
+    low, high = tables.begin[table, bundle], tables.end[table, bundle]
+    first_us, last_us = tables.first_us[table, bundle], tables.last_us[table, bundle]
     runs = np.uint64(0)
     for i in range(np.uint64(first_row), np.uint64(here.end)):
         k = i - np.uint64(here.begin)
@@ -337,15 +353,25 @@ def _find_runs(codes: Any, stored: Any, here: Any, first_row: Any, scratch: Any)
 def _expand(codes: Any, stored: Any, here: Any, runs: Any, run: Any, entry: Any, scratch: Any) -> Any:
     """Candidates from an entry of a run on (-1: its first); where the next begin."""
     tables, count, most = stored.tables, np.uint64(0), np.uint64(len(scratch.candidate_row))
-    entries, rows = tables.codes[here.table, here.bucket], tables.rows[here.table, here.bucket]
-    high = tables.end[here.table, here.bucket]
+    entries, rows = tables.codes[here.table, here.bundle], tables.rows[here.table, here.bundle]
+    refs, times = tables.refs[here.table, here.bundle], tables.times[here.table, here.bundle]
+    high = tables.end[here.table, here.bundle]
+    is_timed = _is_timed(stored.nodes, here.node)
     while run < runs:
         row = scratch.run_row[run]
         code = codes[row]
         at = scratch.run_first[run] if entry < 0 else np.uint64(entry)
         while count < most and at < high and load64(entries + at * np.uint64(8)) == code:
+            if refs == np.uint64(0):
+                stored_row = np.uint64(load32(rows + at * np.uint64(4)))
+                timed = stored_row
+            else:
+                stored_row = load64(refs + at * np.uint64(8))
+                timed = at
             scratch.candidate_row[count] = row
-            scratch.candidate_stored[count] = np.uint64(load32(rows + at * np.uint64(4)))
+            scratch.candidate_stored[count] = stored_row
+            if is_timed:
+                scratch.candidate_time[count] = np.int64(load64(times + timed * np.uint64(8)))
             count += _ONE
             at += _ONE
         if count == most:
@@ -360,14 +386,12 @@ def _near(stored: Any, here: Any, candidates: Any, scratch: Any) -> Any:
     """Candidates whose stored time is one that some leg accepts, with it; a NULL is none unless any time is."""
     if not _is_timed(stored.nodes, here.node):
         return candidates
-    times = stored.buckets.times[here.target, here.bucket]
     count = np.uint64(0)
     for c in range(candidates):
-        row, stored_row = scratch.candidate_row[c], scratch.candidate_stored[c]
-        time = np.int64(load64(times + stored_row * np.uint64(8)))
+        row, time = scratch.candidate_row[c], scratch.candidate_time[c]
         k = row - np.uint64(here.begin)
         scratch.candidate_row[count] = row
-        scratch.candidate_stored[count] = stored_row
+        scratch.candidate_stored[count] = scratch.candidate_stored[c]
         scratch.candidate_time[count] = time
         is_free = (scratch.lower[k] == NO_LOWER) & (scratch.upper[k] == NO_UPPER)
         count += np.uint64(is_free | ((time >= scratch.lower[k]) & (time <= scratch.upper[k])))
@@ -375,30 +399,31 @@ def _near(stored: Any, here: Any, candidates: Any, scratch: Any) -> Any:
 
 
 @njit(cache=True, forceinline=True)
-def _keep(stored: Any, here: Any, passing: Any, tested: Any, near: Any, count: Any, scratch: Any, found: Any) -> Any:
+def _keep(stored: Any, here: Any, near: Any, count: Any, scratch: Any, found: Any) -> Any:
     """Pairs that some leg wants, from `count` on; how many there are then."""
-    nodes, node = stored.nodes, here.node
-    words = stored.buckets.words[here.target, here.bucket]
+    nodes, node, tables, words = stored.nodes, here.node, stored.tables, stored.buckets.words
+    first_member = np.uint64(tables.member_begin[here.table, here.bundle])
     is_per_leg = nodes.class_begin[node + 1] - nodes.class_begin[node] > 1
     for c in range(near):
-        row, stored_row = scratch.candidate_row[c], scratch.candidate_stored[c]
+        row, ref = scratch.candidate_row[c], scratch.candidate_stored[c]
+        bucket, stored_row = tables.members[first_member + (ref >> _REF_BITS)], ref & _ROW_MASK
         k = row - np.uint64(here.begin)
         word = scratch.words[k]
         if is_per_leg:
             word = _within_own_bounds(nodes, node, word, k, scratch.candidate_time[c], scratch)
-        kept = word & passing
-        left = word & tested
+        kept = word & scratch.passing[bucket]
+        left = word & scratch.tested[bucket]
         loaded, selected = np.int64(-1), np.uint64(0)
         while left:
             bit = trailing_zeros(left)
             left &= left - _ONE
-            place = scratch.place[bit]
+            place = np.int64(scratch.place[bucket, bit])
             if place >> 6 != loaded:
                 loaded = place >> 6
-                selected = load64(words[loaded] + stored_row * np.uint64(8))
+                selected = load64(words[here.target, bucket, loaded] + stored_row * np.uint64(8))
             kept |= ((selected >> np.uint64(place & 63)) & _ONE) << bit
         found.row[count] = np.uint32(row)
-        found.ref[count] = (np.uint64(here.bucket) << np.uint64(32)) | stored_row
+        found.ref[count] = (np.uint64(bucket) << _REF_BITS) | stored_row
         found.word[count] = kept
         count += np.uint64(kept != np.uint64(0))
     return count

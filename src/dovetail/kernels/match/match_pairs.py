@@ -20,7 +20,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from dovetail.kernels.match.entry_tables import NO_ENTRIES, TableEntries, make_directory, table_arrays
+from dovetail.kernels.match.entry_tables import TableEntries, bundle_of_bucket, make_directory, table_arrays
 from dovetail.kernels.match.match_hop import NEAR, BucketArrays, NodeArrays, RowArrays, Segments, Stored
 from dovetail.kernels.match.match_pieces import match_pieces
 from dovetail.kernels.match.special_values import NO_LOWER, NO_UPPER
@@ -159,7 +159,13 @@ def match_pairs(probe: ProbeRows, stored: StoredBuckets, bounds: LegBounds, *, m
     """See the module's head. Legs may be stopped between two pieces."""
     if len(probe.codes) == 0 or not any(stored.entries):
         return
-    tables = table_arrays([[NO_ENTRIES if e is None else e.address for e in stored.entries]], len(stored.entries))
+    addresses = stored.time_addresses.tolist()
+    bundles = [
+        bundle_of_bucket(entries, bucket, addresses[bucket], stored.time_ranges[bucket])
+        for bucket, entries in enumerate(stored.entries)
+        if entries is not None
+    ]
+    tables = table_arrays([(bundles, ())])
     buckets = _buckets(probe, stored)
     places = np.ascontiguousarray(stored.places)
     # Members' times are given: each member is a store of one bucket, in which a probe row is the row of its number.
@@ -183,11 +189,10 @@ def _buckets(probe: ProbeRows, stored: StoredBuckets) -> BucketArrays:
     times = np.zeros(shape, np.uint64)
     times[0] = stored.time_addresses
     times[1:, 0] = [each.ctypes.data for each in probe.times]
-    ranges, words = np.zeros((*shape, 2), np.int64), np.zeros((*shape, stored.word_addresses.shape[1]), np.uint64)
-    ranges[0], words[0] = stored.time_ranges, stored.word_addresses
+    words = np.zeros((*shape, stored.word_addresses.shape[1]), np.uint64)
+    words[0] = stored.word_addresses
     count, batches = np.full(shape[0], shape[1]), np.zeros(shape, np.int64)
-    first_us, last_us = np.ascontiguousarray(ranges[:, :, 0]), np.ascontiguousarray(ranges[:, :, 1])
-    return BucketArrays(count, count, times, first_us, last_us, batches, batches, words)
+    return BucketArrays(count, count, times, batches, batches, words)
 
 
 def _one_node(bounds: LegBounds, word: int) -> NodeArrays:

@@ -34,7 +34,8 @@ def match_pieces(
     """
     most = max(min(max_pairs, CANDIDATES), 1)
     room = max(min(max_pairs, max(FEWEST_PAIRS, len(rows.codes))), most)
-    scratch, at = make_scratch(len(rows.refs), most), from_the_first()
+    buckets = stored.buckets.times.shape[1]
+    scratch, at = make_scratch(len(rows.refs), buckets, most), from_the_first()
     while at[SEGMENT] < len(segments.node):
         found = room_for_pairs(room)
         count = int(match_hop(rows, segments, stored, void, at, scratch, counts, found))

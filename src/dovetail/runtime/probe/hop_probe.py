@@ -108,18 +108,19 @@ class HopProbe:
             snapshot, index = self._snapshots[node.stores[0]], node.node.step.start_index
             for part, choice in self._route(node.number).probing():
                 with self._report.charging(self._queries_at([node.number])):
-                    table = tables.add(snapshot, index, choice, [ordinal for ordinal, _, _ in buckets])
-                    starts += [(node.number, store_number[node.stores[0]], table, *bucket) for bucket in buckets]
+                    of_node = (node.number, store_number[node.stores[0]])
+                    starts += [
+                        (*of_node, *bucket, *tables.entries(snapshot, index, choice, bucket[0]).address)
+                        for bucket in buckets
+                    ]
                     parts += [part] * len(buckets)
         if not starts:
             return
         asked = Starts(*np.ascontiguousarray(np.array(starts, np.int64).T))
         places = self._places({node for node, *_ in starts}, is_start=True)
-        entries = tables.entries()
-        sizes = (entries.end - entries.begin)[asked.table, asked.bucket].astype(np.int64)
-        for piece in _pieces(sizes):
+        for piece in _pieces(asked.end - asked.begin):
             own = Starts(*(column[piece] for column in asked))
-            rows, ends, looked = start_rows(own, self._hop.arrays, entries, tables.buckets(), places)
+            rows, ends, looked = start_rows(own, self._hop.arrays, tables.buckets(), places)
             self._probe_started(own.node, parts[piece], rows, ends, looked)
 
     def _probe_started(self, node_of_start: I64, parts: list[Part], rows: RowArrays, ends: I64, looked: I64) -> None:
@@ -223,7 +224,7 @@ class HopProbe:
         active = set(segments.node.tolist())
         places = self._places(active, is_start=False)
         codes = tables.codes(set().union(*(self._facts.code_columns[node] for node in active)))
-        stored = Stored(self._hop.arrays, tables.entries(), tables.buckets(), places)
+        stored = Stored(self._hop.arrays, tables.arrays(), tables.buckets(), places)
         flying = RowArrays(*(np.require(each, requirements=["C", "W"]) for each in (rows.codes, rows.words, rows.refs)))
         watch = Stopwatch()
         self._void.look()

@@ -6,62 +6,122 @@ The arrays behind the addresses are held here and by the snapshots of the stores
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from dovetail.core.errors import EvaluationError
-from dovetail.kernels.match.entry_tables import NO_ENTRIES, TableArrays, TableEntries, table_arrays
+from dovetail.kernels.match.entry_tables import (
+    Bundle,
+    BundledEntries,
+    TableArrays,
+    TableEntries,
+    bundle_of_bucket,
+    bundle_of_buckets,
+    table_arrays,
+)
 from dovetail.kernels.match.match_hop import BucketArrays
 from dovetail.kernels.match.special_values import NONE_PASS
 from dovetail.lowering.flat_plan import FlatPlan
 from dovetail.plan.store_plan import IndexPlan
-from dovetail.runtime.probe.route_entries import EntryChoice
-from dovetail.runtime.probe.snapshot import OnAskFailure, StoreSnapshot, time_range_of
+from dovetail.runtime.probe.bundles import Bundles
+from dovetail.runtime.probe.route_entries import EntryChoice, RunEntries
+from dovetail.runtime.probe.snapshot import OnAskFailure, StoreSnapshot
 
 U64 = npt.NDArray[np.uint64]
+
+
+@dataclass
+class _Table:
+    """An index of a store, or some entries of it, as far as somebody asks for it."""
+
+    snapshot: StoreSnapshot
+    index: IndexPlan
+    choice: EntryChoice
+    ordinals: set[int] = field(default_factory=set)
+    earlier: list[Bundle] = field(default_factory=list)
+    current: list[Bundle] = field(default_factory=list)
 
 
 class HopTables:
     """Filled with what a hop needs, and kept for the next: all hops of a batch see the same buckets.
 
-    `entries`, `buckets`, `places` and `codes` are for the kernels.
+    `tables`, `buckets`, `places` and `codes` are for the kernels.
     """
 
-    def __init__(self, flat: FlatPlan, snapshots: Mapping[str, StoreSnapshot]) -> None:
+    def __init__(self, flat: FlatPlan, snapshots: Mapping[str, StoreSnapshot], bundles: Bundles) -> None:
         self.flat = flat
         self._snapshots = [snapshots[store] for store in flat.stores]
+        self._bundles = bundles
         self._number_by_table: dict[tuple[str, str, EntryChoice], int] = {}
-        self._tables: list[list[tuple[int, ...]]] = []
-        self._held: list[TableEntries] = []
+        self._tables: list[_Table] = []
+        self._entries: dict[tuple[str, str, EntryChoice, int], TableEntries] = {}
+        self._held: list[BundledEntries] = []
         self._width = max((len(snapshot.metas) for snapshot in self._snapshots), default=0)
-        self._entries: TableArrays | None = None
+        self._nobody = max(self._width, 1)
+        """The number of no bucket."""
+        self._arrays: TableArrays | None = None
         self._places = np.full((max(len(flat.asks), 1), max(self._width, 1)), NONE_PASS, np.int32)
         self._is_placed = np.zeros(len(self._places), np.bool_)
         self._store_of_ask = np.array([ask.store for ask in flat.asks], np.int64)
         self._errors_by_ask: dict[int, list[EvaluationError]] = {}
         self._buckets: tuple[list[U64], BucketArrays] | None = None
 
+    def entries(self, snapshot: StoreSnapshot, index: IndexPlan, choice: EntryChoice, ordinal: int) -> TableEntries:
+        """Those of one bucket, where they lie."""
+        key = (snapshot.store.id, index.id, choice, ordinal)
+        found = self._entries.get(key)
+        if found is None:
+            found = self._entries[key] = snapshot.entry_table(ordinal, index, choice)
+        return found
+
     def add(self, snapshot: StoreSnapshot, index: IndexPlan, choice: EntryChoice, ordinals: Iterable[int]) -> int:
         """A table of entries, by its number; a bucket that nobody asks for may lack the index, and is not opened."""
         key = (snapshot.store.id, index.id, choice)
         number = self._number_by_table.setdefault(key, len(self._tables))
         if number == len(self._tables):
-            self._tables.append([NO_ENTRIES] * len(snapshot.metas))
+            self._tables.append(_Table(snapshot, index, choice))
+            self._arrays = None
         table = self._tables[number]
-        for ordinal in ordinals:
-            if table[ordinal] is NO_ENTRIES:
-                entries = snapshot.entry_table(ordinal, index, choice)
-                self._held.append(entries)
-                table[ordinal] = entries.address
-                self._entries = None
+        new = set(ordinals) - table.ordinals
+        if new:
+            table.ordinals |= new
+            self._arrays = None
+            current = sorted(ordinal for ordinal in table.ordinals if ordinal >= snapshot.current_from)
+            table.current = [self._one(table, ordinal) for ordinal in current]
+            if min(new) < snapshot.current_from:
+                table.earlier = self._bundled(table)
         return number
 
-    def entries(self) -> TableArrays:
-        """All that were added so far."""
-        if self._entries is None:
-            self._entries = table_arrays(self._tables, self._width)
-        return self._entries
+    def _one(self, table: _Table, ordinal: int) -> Bundle:
+        snapshot = table.snapshot
+        entries = self.entries(snapshot, table.index, table.choice, ordinal)
+        return bundle_of_bucket(entries, ordinal, snapshot.time_address(ordinal), snapshot.time_ranges[ordinal])
+
+    def _bundled(self, table: _Table) -> list[Bundle]:
+        """Buckets of earlier batches, many of them as one; for codes of this batch alone that is not worth it."""
+        snapshot = table.snapshot
+        earlier = [ordinal for ordinal in table.ordinals if ordinal < snapshot.current_from]
+        if isinstance(table.choice, RunEntries):
+            return [self._one(table, ordinal) for ordinal in sorted(earlier)]
+
+        def entries_of(ordinal: int) -> TableEntries:
+            return self.entries(snapshot, table.index, table.choice, ordinal)
+
+        covering = self._bundles.cover(snapshot, (table.index.id, table.choice), earlier, entries_of, self._nobody)
+        found = [self._one(table, ordinal) for ordinal in covering.alone]
+        for entries, buckets, time_range in covering.bundled:
+            # An older bundle may be put into a larger one while its address is still in use.
+            self._held.append(entries)
+            found.append(bundle_of_buckets(entries, buckets, time_range))
+        return found
+
+    def arrays(self) -> TableArrays:
+        """All tables that were added so far."""
+        if self._arrays is None:
+            self._arrays = table_arrays([(table.earlier, table.current) for table in self._tables])
+        return self._arrays
 
     def places(self, asks: Iterable[int], on_failure: OnAskFailure) -> npt.NDArray[np.int32]:
         """Where the bits of these selections lie, by selection and bucket; those of others are not looked at."""
@@ -95,8 +155,6 @@ class HopTables:
             count=np.array([len(snapshot.metas) for snapshot in self._snapshots], np.int64),
             current_from=np.array([snapshot.current_from for snapshot in self._snapshots], np.int64),
             times=np.zeros(shape, np.uint64),
-            first_us=np.zeros(shape, np.int64),
-            last_us=np.zeros(shape, np.int64),
             lower_batch=np.zeros(shape, np.int64),
             upper_batch=np.zeros(shape, np.int64),
             words=np.zeros((*shape, max((each.shape[1] for each in words), default=1)), np.uint64),
@@ -105,9 +163,6 @@ class HopTables:
             count = len(snapshot.metas)
             if count == 0:
                 continue
-            ranges = [time_range_of(meta) for meta in snapshot.metas]
-            arrays.first_us[number, :count] = [first for first, _ in ranges]
-            arrays.last_us[number, :count] = [last for _, last in ranges]
             arrays.lower_batch[number, :count] = [meta.lower_batch for meta in snapshot.metas]
             arrays.upper_batch[number, :count] = [meta.upper_batch for meta in snapshot.metas]
             arrays.words[number, :count, : words[number].shape[1]] = words[number]

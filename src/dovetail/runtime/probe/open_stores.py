@@ -8,6 +8,7 @@ from pathlib import Path
 
 from dovetail.lowering.flat_plan import FlatPlan
 from dovetail.plan.store_plan import StorePlan
+from dovetail.runtime.probe.bundles import Bundles, bundles_of
 from dovetail.runtime.probe.hop_tables import HopTables
 from dovetail.runtime.probe.mapped_bucket import forget_buckets
 from dovetail.runtime.probe.snapshot import StoreSnapshot
@@ -29,11 +30,12 @@ class OpenStores:
     """By store what a batch sees of it, and for compiled code the same by address."""
 
     snapshots: dict[str, StoreSnapshot]
+    bundles: Bundles
     _tables: HopTables | None = None
 
     def tables(self, flat: FlatPlan) -> HopTables:
         if self._tables is None or self._tables.flat is not flat:
-            self._tables = HopTables(flat, self.snapshots)
+            self._tables = HopTables(flat, self.snapshots, self.bundles)
         return self._tables
 
 
@@ -60,6 +62,8 @@ def open_stores(
         for store in stores
     }
     _last_by_root.clear()
-    opened = OpenStores(snapshots)
+    bundles = bundles_of(root)
+    bundles.next_batch()
+    opened = OpenStores(snapshots, bundles)
     _last_by_root[root] = seen, opened
     return opened

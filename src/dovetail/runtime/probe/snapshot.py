@@ -39,6 +39,8 @@ I64 = npt.NDArray[np.int64]
 OnAskFailure = Callable[[int, EvaluationError], None]
 """The number of what a plan asks that failed, and how."""
 NO_TIMES: I64 = np.zeros(0, np.int64)
+BucketIdentity = tuple[str, int]
+"""What a bucket is known by from batch to batch: its key and its checksum."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +131,20 @@ class StoreSnapshot:
     @cached_property
     def _buckets(self) -> list[MappedBucket]:
         return [map_bucket(self._root, meta) for meta in self.metas]
+
+    @cached_property
+    def identities(self) -> list[BucketIdentity]:
+        return [(meta.key, meta.checksum) for meta in self.metas]
+
+    @cached_property
+    def earlier_by_identity(self) -> dict[BucketIdentity, int]:
+        """The ordinals of buckets of earlier batches."""
+        return {identity: ordinal for ordinal, identity in enumerate(self.identities[: self.current_from])}
+
+    @cached_property
+    def time_ranges(self) -> list[tuple[int, int]]:
+        """What event times the rows of each bucket may have."""
+        return [time_range_of(meta) for meta in self.metas]
 
     def entries(self, ordinal: int, index: IndexPlan, choice: EntryChoice) -> Entries:
         key = (ordinal, index.id, choice)
@@ -280,6 +296,12 @@ class StoreSnapshot:
         if self.store.event_time is None:
             raise ValueError(f"store {self.store.id} has no event time")
         return self.store.event_time
+
+    def time_address(self, ordinal: int) -> int:
+        """Where the event times of a bucket's rows begin; 0 without event times."""
+        return (
+            0 if self.store.event_time is None else int(self._buckets[ordinal].file.times(self.event_time).ctypes.data)
+        )
 
     @cached_property
     def time_addresses(self) -> U64:
