@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from dovetail.kernels.match.entry_tables import TableEntries, make_directory
 from dovetail.runtime.probe import bundles
 from dovetail.runtime.probe.bundles import Bundles, Covering
+from dovetail.runtime.probe.snapshot import BucketFacts
 
 NOBODY = 9999
 ROWS = 20
@@ -33,16 +34,10 @@ class Buckets:
     looked_at: list[int] = field(default_factory=list)
 
     @cached_property
-    def identities(self) -> list[tuple[str, int]]:
-        return [(f"bucket {name}", self.versions.get(name, 0)) for name in self.names]
-
-    @cached_property
-    def earlier_by_identity(self) -> dict[tuple[str, int], int]:
-        return {identity: ordinal for ordinal, identity in enumerate(self.identities)}
-
-    @cached_property
-    def time_ranges(self) -> list[tuple[int, int]]:
-        return [(1000 * name, 1000 * name + 999) for name in self.names]
+    def facts(self) -> BucketFacts:
+        identities = [(f"bucket {name}", self.versions.get(name, 0)) for name in self.names]
+        earlier = {identity: ordinal for ordinal, identity in enumerate(identities)}
+        return BucketFacts(identities, earlier, [(1000 * name, 1000 * name + 999) for name in self.names])
 
     def bucket_times(self, ordinal: int) -> npt.NDArray[np.int64]:
         return 1000 * self.names[ordinal] + np.arange(ROWS)

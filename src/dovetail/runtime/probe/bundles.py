@@ -131,7 +131,7 @@ class Bundles:
     ) -> list[_Unit]:
         """The bundles there are, and the buckets that none of them has, the oldest first."""
         units, rest = [], set(ordinals)
-        ordinal_of = snapshot.earlier_by_identity
+        ordinal_of = snapshot.facts.earlier
         for each in kept:
             living = [ordinal_of[bucket] for bucket in each.buckets if bucket in ordinal_of]
             if living:
@@ -183,16 +183,16 @@ def _bundle(unit: _Unit, snapshot: StoreSnapshot, entries_of: Callable[[int], Ta
             refs = rows.astype(np.uint64) | (np.uint64(len(buckets)) << _REF_BITS)
             times = snapshot.bucket_times(part)[rows] if snapshot.store.event_time is not None else None
             members.append(EntriesOfMember(entries.codes[entries.begin : entries.end], refs, times))
-            buckets.append(snapshot.identities[part])
+            buckets.append(snapshot.facts.identities[part])
         else:
             members.append(_living(part, snapshot, len(buckets)))
-            buckets += [bucket for bucket in part.buckets if bucket in snapshot.earlier_by_identity]
+            buckets += [bucket for bucket in part.buckets if bucket in snapshot.facts.earlier]
     return _Kept(unit.level or 0, tuple(buckets), bundle_entries(members))
 
 
 def _living(kept: _Kept, snapshot: StoreSnapshot, first_place: int) -> EntriesOfMember:
     """The entries of buckets that still are, with the places that these get, from `first_place` on."""
-    is_living = np.array([bucket in snapshot.earlier_by_identity for bucket in kept.buckets], np.bool_)
+    is_living = np.array([bucket in snapshot.facts.earlier for bucket in kept.buckets], np.bool_)
     place = (first_place + np.cumsum(is_living) - 1).astype(np.uint64)
     entries = kept.entries
     old = entries.refs >> _REF_BITS
@@ -206,9 +206,9 @@ def _living(kept: _Kept, snapshot: StoreSnapshot, first_place: int) -> EntriesOf
 
 
 def _told(kept: _Kept, snapshot: StoreSnapshot, nobody: int) -> tuple[BundledEntries, tuple[int, ...], tuple[int, int]]:
-    ordinal_of = snapshot.earlier_by_identity
+    ordinal_of = snapshot.facts.earlier
     buckets = tuple(ordinal_of.get(bucket, nobody) for bucket in kept.buckets)
-    living = [snapshot.time_ranges[bucket] for bucket in buckets if bucket != nobody]
+    living = [snapshot.facts.time_ranges[bucket] for bucket in buckets if bucket != nobody]
     return kept.entries, buckets, (min(first for first, _ in living), max(last for _, last in living))
 
 

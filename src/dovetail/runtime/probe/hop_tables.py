@@ -97,7 +97,9 @@ class HopTables:
     def _one(self, table: _Table, ordinal: int) -> Bundle:
         snapshot = table.snapshot
         entries = self.entries(snapshot, table.index, table.choice, ordinal)
-        return bundle_of_bucket(entries, ordinal, snapshot.time_address(ordinal), snapshot.time_ranges[ordinal])
+        return bundle_of_bucket(
+            entries, ordinal, int(snapshot.time_addresses[ordinal]), snapshot.facts.time_ranges[ordinal]
+        )
 
     def _bundled(self, table: _Table) -> list[Bundle]:
         """Buckets of earlier batches, many of them as one; for codes of this batch alone that is not worth it."""

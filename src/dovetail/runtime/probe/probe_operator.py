@@ -230,7 +230,7 @@ class ProbeOperator:
             buckets = StoredBuckets(
                 entries,
                 snapshot.time_addresses if is_timed else np.zeros(len(entries), np.uint64),
-                [time_range_of(meta) for meta in snapshot.metas],
+                snapshot.facts.time_ranges,
                 probe.selections.place,
                 probe.selections.addresses,
             )
@@ -256,7 +256,7 @@ class ProbeOperator:
             codes=entries.codes,
             rows=entries.rows,
             times=snapshot.bucket_times(ordinal) if bounds.member_count else NO_TIMES,
-            time_range=time_range_of(snapshot.metas[ordinal]),
+            time_range=snapshot.facts.time_ranges[ordinal],
             places=probe.selections.place[:, ordinal],
             word_addresses=probe.selections.addresses[ordinal],
             ordinal=ordinal,

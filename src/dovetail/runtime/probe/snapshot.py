@@ -59,6 +59,15 @@ class Places:
     errors: tuple[EvaluationError, ...]
 
 
+@dataclass(frozen=True)
+class BucketFacts:
+    """By ordinal what a bucket is known by and what event times its rows may have; which are of earlier batches."""
+
+    identities: list[BucketIdentity]
+    earlier: dict[BucketIdentity, int]
+    time_ranges: list[tuple[int, int]]
+
+
 class Entries:
     """Some entries of one bucket's index, and what belongs to them, in the order of the codes.
 
@@ -133,18 +142,10 @@ class StoreSnapshot:
         return [map_bucket(self._root, meta) for meta in self.metas]
 
     @cached_property
-    def identities(self) -> list[BucketIdentity]:
-        return [(meta.key, meta.checksum) for meta in self.metas]
-
-    @cached_property
-    def earlier_by_identity(self) -> dict[BucketIdentity, int]:
-        """The ordinals of buckets of earlier batches."""
-        return {identity: ordinal for ordinal, identity in enumerate(self.identities[: self.current_from])}
-
-    @cached_property
-    def time_ranges(self) -> list[tuple[int, int]]:
-        """What event times the rows of each bucket may have."""
-        return [time_range_of(meta) for meta in self.metas]
+    def facts(self) -> BucketFacts:
+        identities = [(meta.key, meta.checksum) for meta in self.metas]
+        earlier = {identity: ordinal for ordinal, identity in enumerate(identities[: self.current_from])}
+        return BucketFacts(identities, earlier, [time_range_of(meta) for meta in self.metas])
 
     def entries(self, ordinal: int, index: IndexPlan, choice: EntryChoice) -> Entries:
         key = (ordinal, index.id, choice)
@@ -297,12 +298,9 @@ class StoreSnapshot:
             raise ValueError(f"store {self.store.id} has no event time")
         return self.store.event_time
 
-    def time_address(self, ordinal: int) -> int:
-        """Where the event times of a bucket's rows begin; 0 without event times."""
-        return (
-            0 if self.store.event_time is None else int(self._buckets[ordinal].file.times(self.event_time).ctypes.data)
-        )
-
     @cached_property
     def time_addresses(self) -> U64:
+        """By bucket where the event times of its rows begin; 0 without event times."""
+        if self.store.event_time is None:
+            return np.zeros(len(self.metas), np.uint64)
         return np.array([bucket.file.times(self.event_time).ctypes.data for bucket in self._buckets], np.uint64)
