@@ -30,7 +30,7 @@ from dovetail.runtime.probe.partial import Partial
 from dovetail.runtime.probe.probe import BucketEntries, Probe
 from dovetail.runtime.probe.range_demands import RangePart, needs_ranges, range_demands
 from dovetail.runtime.probe.route_entries import EntryChoice, Part, Route
-from dovetail.runtime.probe.snapshot import NO_TIMES, Entries, SelectionBits, StoreSnapshot, time_range_of
+from dovetail.runtime.probe.snapshot import NO_TIMES, Entries, SelectionBits, StoreSnapshot
 from dovetail.runtime.report import StepCount, TaskReport, UnitWork
 from dovetail.runtime.stopwatch import Stopwatch
 
