@@ -9,7 +9,8 @@ import pytest
 from dovetail.core.errors import DamagedFile
 from dovetail.store.chain import Chain
 from dovetail.store.commit import Draft, no_step
-from dovetail.store.manifest import State, read_manifest
+from dovetail.store.manifest import read_manifest
+from dovetail.store.state_record import State
 
 
 def commit(root: Path, count: int) -> None:

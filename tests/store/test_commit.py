@@ -7,7 +7,8 @@ import pytest
 from dovetail.core.errors import ManifestVersionTaken
 from dovetail.store.chain import Chain
 from dovetail.store.commit import Draft, no_step
-from dovetail.store.manifest import State, manifest_batches, read_manifest, read_manifests, read_state
+from dovetail.store.manifest import manifest_batches, read_manifest, read_manifests
+from dovetail.store.state_record import State, read_state
 
 
 class Stopped(Exception):

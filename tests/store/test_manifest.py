@@ -7,23 +7,18 @@ from pathlib import Path
 import pytest
 
 from dovetail.core.errors import DamagedFile
-from dovetail.store.bucket_file import BucketMeta
 from dovetail.store.manifest import (
     Arrival,
     Link,
     Manifest,
     ResultPart,
     SourceLog,
-    State,
     check_names,
     digest_of,
     read_manifest,
     read_manifests,
-    read_state,
-    write_state,
 )
 
-BUCKET = BucketMeta("s", "buckets/s/x.arrow", 0, 0, 0, 0, 1, 2, 3, None, 5, ("k",), ("v > 1",), True, (("[k]", 1),))
 RESULT = ResultPart("q#1", "results/q/x.parquet", 7, 100, 12)
 LOG = SourceLog({"offsets/0": "v1\n"}, {"offsets/0": 1}, {"0": 4})
 
@@ -54,30 +49,6 @@ def test_manifests_are_read_as_they_were_written(tmp_path: Path) -> None:
 
 def test_a_new_checkpoint_has_no_batch(tmp_path: Path) -> None:
     assert list(read_manifests(tmp_path)) == []
-
-
-def test_a_state_is_read_as_it_was_written(tmp_path: Path) -> None:
-    state = State(7, (BUCKET,), {"epoch": 7, "text": "ä"})
-    path, checksum = write_state(tmp_path, state, "f00")
-    assert read_state(tmp_path, Manifest(7, path, checksum, (), 0.0)) == state
-
-
-def test_two_writers_do_not_write_the_same_state_file(tmp_path: Path) -> None:
-    paths = {write_state(tmp_path, State(7, (), {}), token)[0] for token in ("f00", "ba5")}
-    assert len(paths) == 2
-
-
-@pytest.mark.parametrize("how", ["flip", "empty", "delete"])
-def test_a_damaged_state_is_refused_by_name_with_what_is_lost(tmp_path: Path, how: str) -> None:
-    path, checksum = write_state(tmp_path, State(7, (BUCKET,), {"epoch": 7}), "f00")
-    file = tmp_path / path
-    if how == "delete":
-        file.unlink()
-    else:
-        file.write_text("" if how == "empty" else file.read_text().replace('"epoch":7', '"epoch":6'))
-    with pytest.raises(DamagedFile, match=r"state record b0000000007-f00\.json .*: lost is all that") as caught:
-        read_state(tmp_path, Manifest(7, path, checksum, (), 0.0))
-    assert caught.value.hint
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"batch": 0}', '{"batch": 0, "results": [{}]}', "\n", "\x00"])

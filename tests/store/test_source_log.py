@@ -12,8 +12,9 @@ import pytest
 from dovetail.core.errors import DamagedFile
 from dovetail.store.chain import Chain
 from dovetail.store.commit import Draft, no_step
-from dovetail.store.manifest import SourceLog, State
+from dovetail.store.manifest import SourceLog
 from dovetail.store.source_log import mend_spark_dir, read_source_log
+from dovetail.store.state_record import State
 
 INTERVAL = 3
 BATCHES = 8

@@ -8,7 +8,8 @@ import pytest
 from dovetail.store.bucket_file import BucketMeta
 from dovetail.store.chain import Chain
 from dovetail.store.commit import Draft, no_step
-from dovetail.store.manifest import ResultPart, State
+from dovetail.store.manifest import ResultPart
+from dovetail.store.state_record import State
 from dovetail.store.vacuum import DEFAULT_RETENTION_S, vacuum
 
 NOW = 1_000_000.0

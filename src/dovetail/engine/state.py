@@ -15,7 +15,7 @@ from dovetail.query.stream_spec import StreamSpec
 from dovetail.stats.observed import ObservedStats
 from dovetail.store.bad_rows import BadFile
 from dovetail.store.bucket_file import BucketMeta
-from dovetail.store.manifest import State
+from dovetail.store.state_record import State
 
 NO_BATCH = -1
 

@@ -25,16 +25,15 @@ from dovetail.store.manifest import (
     Link,
     Manifest,
     SourceLog,
-    State,
     check_link,
     check_names,
     check_new,
     digest_of,
     manifest_batches,
     read_manifest,
-    read_state,
 )
 from dovetail.store.result_parts import check_results
+from dovetail.store.state_record import State, StateWriter, read_state
 
 SET_ASIDE = "damaged"
 _log = logging.getLogger("dovetail")
@@ -47,6 +46,7 @@ class Chain:
         self.root = root
         self.syncs = syncs
         self.token = new_token()
+        self.states = StateWriter(root, self.token)
         self.newest: Manifest | None = None
         self._older: Manifest | None = None
         self._digest = ""

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 from dovetail.core.clock import Clock
 from dovetail.store.chain import Chain
-from dovetail.store.manifest import Arrival, Manifest, ResultPart, SourceLog, State, write_state
+from dovetail.store.manifest import Arrival, Manifest, ResultPart, SourceLog
+from dovetail.store.state_record import State
 
 OnStep = Callable[[str], None]
 """Called with the name of each step as it begins or ends; tests crash there."""
@@ -34,7 +35,7 @@ class Draft:
 
     def prepare(self, chain: Chain, on_step: OnStep) -> Prepared:
         on_step("before_state")
-        path, checksum = write_state(chain.root, self.state, chain.token)
+        path, checksum = chain.states.write(self.state)
         return Prepared(self, path, checksum)
 
 

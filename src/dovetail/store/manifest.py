@@ -1,29 +1,23 @@
-"""What a commit makes real: a state record (everything the next batch needs) and a manifest (this batch's answers).
+"""What makes a batch real: its manifest, which names the batch's answers, its state record and the manifest before.
 
-Manifests stay for ever, one per batch, and name only that batch's answers and the manifest before; state records
-are whole, and the two newest are kept. Both are JSON with the engine's plain records inside.
+Manifests stay for ever, one per batch. They are JSON with the engine's plain records inside.
 """
 
 from __future__ import annotations
 
 import hashlib
 import itertools
-import json
-import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from dovetail.core.errors import DamagedFile
-from dovetail.core.private_files import private_folder, write_private
 from dovetail.core.sealed_file import FileKind, damaged, read_sealed, sealed
 from dovetail.store.bad_rows import BadFile
-from dovetail.store.bucket_file import BucketMeta
-from dovetail.store.layout import BACKFILLS, manifest_file, state_file
+from dovetail.store.layout import BACKFILLS, manifest_file
 
 MANIFEST = FileKind("manifest", "which answers its batch has and what the next one begins with")
-STATE = FileKind("state record", "all that the next batch needs: queries, streams, what is stored")
 
 
 @dataclass(frozen=True)
@@ -39,16 +33,6 @@ class ResultPart:
     size_bytes: int
     checksum: int | None = None
     offset: int | None = None
-
-
-@dataclass(frozen=True)
-class State:
-    """Everything that batch `batch + 1` needs; `engine` holds the engine's own records as plain JSON."""
-
-    batch: int
-    buckets: tuple[BucketMeta, ...]
-    engine: dict[str, Any]
-    bad_files: tuple[BadFile, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -157,49 +141,6 @@ class Manifest:
 
 def digest_of(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def write_state(root: Path, state: State, token: str) -> tuple[str, int]:
-    """Write the state record under a name of the writer's own; nothing refers to it yet."""
-    # Every bucket of a store has hundreds of selections, mostly the same: each text is written once.
-    place_by_selection: dict[str, int] = {}
-    buckets = []
-    for bucket in state.buckets:
-        places = [place_by_selection.setdefault(text, len(place_by_selection)) for text in bucket.selections]
-        buckets.append(bucket.to_json() | {"selections": places})
-    record = {
-        "batch": state.batch,
-        "selections": list(place_by_selection),
-        "buckets": buckets,
-        "engine": state.engine,
-        "bad_files": [asdict(file) for file in state.bad_files],
-    }
-    text = json.dumps(record, separators=(",", ":"))
-    path = state_file(state.batch, token)
-    private_folder((root / path).parent)
-    write_private(root / path, text)
-    return path, zlib.crc32(text.encode())
-
-
-def read_state(root: Path, manifest: Manifest) -> State:
-    """The state that a manifest names. Raises DamagedFile unless it has the bytes that were committed."""
-    path = root / manifest.state_path
-    try:
-        text = path.read_text()
-    except FileNotFoundError:
-        raise damaged(path, STATE, "is missing") from None
-    except (OSError, UnicodeDecodeError):
-        raise damaged(path, STATE, "cannot be read") from None
-    if zlib.crc32(text.encode()) != manifest.state_checksum:
-        raise damaged(path, STATE, "has other bytes than were committed" if text else "is empty")
-    record = json.loads(text)
-    texts = record["selections"]
-    buckets = tuple(
-        BucketMeta.from_json(bucket | {"selections": [texts[place] for place in bucket["selections"]]})
-        for bucket in record["buckets"]
-    )
-    bad_files = tuple(BadFile(**file) for file in record.get("bad_files", ()))
-    return State(record["batch"], buckets, record["engine"], bad_files)
 
 
 def manifest_batches(root: Path) -> list[int]:

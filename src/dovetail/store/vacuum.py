@@ -10,7 +10,8 @@ from stat import S_ISREG
 from dovetail.core.clock import Clock, system_clock
 from dovetail.core.errors import DamagedFile
 from dovetail.store.layout import BACKFILLS
-from dovetail.store.manifest import manifest_batches, read_manifest, read_manifests, read_state
+from dovetail.store.manifest import manifest_batches, read_manifest, read_manifests
+from dovetail.store.state_record import read_state
 
 DEFAULT_RETENTION_S = 3600.0
 _DRAFTS = ("manifests/*.draft", "changelog/*.draft", "delivered/*.draft")

@@ -8,7 +8,8 @@ from dovetail.core.errors import BatchDiffers
 from dovetail.engine.batch.check_follows import check_follows
 from dovetail.store.chain import Chain
 from dovetail.store.commit import Draft, no_step
-from dovetail.store.manifest import Arrived, SourceLog, State
+from dovetail.store.manifest import Arrived, SourceLog
+from dovetail.store.state_record import State
 
 
 def log(batch: int, file: str = "x") -> SourceLog:

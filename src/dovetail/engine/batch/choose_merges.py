@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.runtime.batch_task import MergeTask
@@ -37,22 +37,29 @@ def _mergeable_run(buckets: list[BucketMeta], first_batches: set[int], fanout: i
     Runs are as long as they get: a batch of many source tasks must not add more buckets than a merge takes away.
     """
     best: list[BucketMeta] = []
-    run: list[BucketMeta] = []
-    for meta in sorted(buckets, key=lambda meta: (meta.lower_batch, meta.split)):
-        if run and not _may_extend(run, meta, first_batches):
-            run = []
-        run = [*run, meta]
+    for run in _runs(sorted(buckets, key=lambda meta: (meta.lower_batch, meta.split)), first_batches):
         if len(run) >= fanout and (not best or run[0].level <= best[0].level):
             best = run
     return best
 
 
-def _may_extend(run: list[BucketMeta], meta: BucketMeta, first_batches: set[int]) -> bool:
+def _runs(buckets: Iterable[BucketMeta], first_batches: set[int]) -> Iterator[list[BucketMeta]]:
+    """The longest runs of neighbours that may become one bucket."""
+    run: list[BucketMeta] = []
+    rows = size_bytes = 0
+    for meta in buckets:
+        rows, size_bytes = rows + meta.rows, size_bytes + meta.size_bytes
+        fits = rows <= MAX_MERGED_ROWS and size_bytes <= MAX_MERGED_BYTES
+        if run and not (fits and _may_follow(run, meta, first_batches)):
+            yield run
+            run, rows, size_bytes = [], meta.rows, meta.size_bytes
+        run.append(meta)
+    if run:
+        yield run
+
+
+def _may_follow(run: list[BucketMeta], meta: BucketMeta, first_batches: set[int]) -> bool:
     if run[-1].level != meta.level or run[-1].layout != meta.layout:
-        return False
-    if sum(known.rows for known in run) + meta.rows > MAX_MERGED_ROWS:
-        return False
-    if sum(known.size_bytes for known in run) + meta.size_bytes > MAX_MERGED_BYTES:
         return False
     # A query that may only use rows from some batch on tells rows by bucket: no bucket may straddle it.
     return not any(run[0].lower_batch < batch <= meta.upper_batch for batch in first_batches)

@@ -12,7 +12,8 @@ from dovetail.engine.control.registry import Registry
 from dovetail.engine.state import EngineState
 from dovetail.query.stream import Stream
 from dovetail.query.stream_spec import StreamSpec
-from dovetail.store.manifest import manifest_batches, read_manifest, read_state
+from dovetail.store.manifest import manifest_batches, read_manifest
+from dovetail.store.state_record import read_state
 
 
 @dataclass(frozen=True)
