@@ -72,20 +72,30 @@ class TableEntries:
 
 @dataclass(frozen=True)
 class BundledEntries:
-    """Entries of several buckets, ascending by code: `refs` name a row by the place of its bucket in the bundle.
+    """Entries of several buckets, ascending by code: a line of code, reference and, if rows have one, event time.
 
-    `times` are the rows' event times; None without.
+    References name a row by the place of its bucket in the bundle. What belongs to an entry lies together: in a large
+    bundle each look elsewhere waits for memory.
     """
 
-    codes: U64
-    refs: U64
-    times: I64 | None
+    lines: U64
     directory: Directory
 
     @property
+    def codes(self) -> U64:
+        return self.lines[:, 0]
+
+    @property
+    def refs(self) -> U64:
+        return self.lines[:, 1]
+
+    @property
+    def times(self) -> I64 | None:
+        return self.lines[:, 2].view(np.int64) if self.lines.shape[1] > 2 else None
+
+    @property
     def bytes(self) -> int:
-        arrays = (self.codes, self.refs, self.directory.begins, *(() if self.times is None else (self.times,)))
-        return sum(each.nbytes for each in arrays)
+        return self.lines.nbytes + self.directory.begins.nbytes
 
 
 BYTES_AN_ENTRY = 28
@@ -104,16 +114,20 @@ class EntriesOfMember:
 def bundle_entries(members: Sequence[EntriesOfMember]) -> BundledEntries:
     """All of them in the order of the codes."""
     codes, order = sort_codes(np.concatenate([each.codes for each in members]))
-    refs = np.concatenate([each.refs for each in members])[order]
     known = [each.times for each in members if each.times is not None]
-    times = np.concatenate(known)[order] if len(known) == len(members) else None
-    return BundledEntries(codes, refs, times, make_directory(codes))
+    lines = np.empty((len(codes), 3 if len(known) == len(members) else 2), np.uint64)
+    lines[:, 0] = codes
+    lines[:, 1] = np.concatenate([each.refs for each in members])[order]
+    if len(known) == len(members):
+        lines[:, 2] = np.concatenate(known)[order].view(np.uint64)
+    return BundledEntries(lines, make_directory(codes))
 
 
 @dataclass(frozen=True)
 class Bundle:
     """Entries by address: `rows` of one bucket, or `refs`. `times` are by row or, with `refs`, by entry.
 
+    An entry's code begins `stride` bytes after the one before, and so do references and times by entry.
     `buckets` are its buckets by number; one that is no more has the number of none, which is behind the last.
     """
 
@@ -121,6 +135,7 @@ class Bundle:
     rows: int
     refs: int
     times: int
+    stride: int
     begin: int
     end: int
     directory: int
@@ -131,28 +146,15 @@ class Bundle:
 
 def bundle_of_bucket(entries: TableEntries, bucket: int, times: int, time_range: tuple[int, int]) -> Bundle:
     """`times`: where the event times of its rows begin."""
-    directory = entries.directory
-    begins = directory.begins.ctypes.data
-    return Bundle(
-        entries.address[0],
-        entries.address[1],
-        0,
-        times,
-        entries.begin,
-        entries.end,
-        begins,
-        directory.shift,
-        time_range,
-        (bucket,),
-    )
+    codes, rows, begin, end = entries.address
+    directory, shift = entries.directory.begins.ctypes.data, entries.directory.shift
+    return Bundle(codes, rows, 0, times, 8, begin, end, directory, shift, time_range, (bucket,))
 
 
 def bundle_of_buckets(entries: BundledEntries, buckets: tuple[int, ...], time_range: tuple[int, int]) -> Bundle:
-    times = 0 if entries.times is None else entries.times.ctypes.data
-    directory = entries.directory
-    begins = directory.begins.ctypes.data
-    codes, refs, count = entries.codes.ctypes.data, entries.refs.ctypes.data, len(entries.codes)
-    return Bundle(codes, 0, refs, times, 0, count, begins, directory.shift, time_range, buckets)
+    codes, (count, width) = entries.lines.ctypes.data, entries.lines.shape
+    directory, shift = entries.directory.begins.ctypes.data, entries.directory.shift
+    return Bundle(codes, 0, codes + 8, codes + 16, 8 * width, 0, count, directory, shift, time_range, buckets)
 
 
 class TableArrays(NamedTuple):
@@ -165,6 +167,7 @@ class TableArrays(NamedTuple):
     rows: Any
     refs: Any
     times: Any
+    stride: Any
     begin: Any
     end: Any
     directory: Any
@@ -181,7 +184,7 @@ class TableArrays(NamedTuple):
 def table_arrays(tables: Sequence[tuple[Sequence[Bundle], Sequence[Bundle]]]) -> TableArrays:
     """Of each table the bundles from before this batch, and those of this batch."""
     width = max((len(earlier) + len(current) for earlier, current in tables), default=0)
-    places = np.zeros((max(len(tables), 1), max(width, 1), 8), np.uint64)
+    places = np.zeros((max(len(tables), 1), max(width, 1), 9), np.uint64)
     spans = np.zeros((max(len(tables), 1), max(width, 1), 4), np.int64)
     members: list[int] = []
     for number, (earlier, current) in enumerate(tables):
@@ -191,6 +194,7 @@ def table_arrays(tables: Sequence[tuple[Sequence[Bundle], Sequence[Bundle]]]) ->
                 each.rows,
                 each.refs,
                 each.times,
+                each.stride,
                 each.begin,
                 each.end,
                 each.directory,

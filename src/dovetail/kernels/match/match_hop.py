@@ -324,7 +324,7 @@ def _find_runs(codes: Any, stored: Any, here: Any, first_row: Any, scratch: Any)
         tables.directory[table, bundle],
         tables.shift[table, bundle],
     )
-    low, high = tables.begin[table, bundle], tables.end[table, bundle]
+    low, high, stride = tables.begin[table, bundle], tables.end[table, bundle], tables.stride[table, bundle]
     first_us, last_us = tables.first_us[table, bundle], tables.last_us[table, bundle]
     runs = np.uint64(0)
     for i in range(np.uint64(first_row), np.uint64(here.end)):
@@ -337,15 +337,15 @@ def _find_runs(codes: Any, stored: Any, here: Any, first_row: Any, scratch: Any)
         right = last
         while left + _LAST_ENTRIES < right:
             middle = (left + right) >> _ONE
-            if load64(entries + middle * np.uint64(8)) < code:
+            if load64(entries + middle * stride) < code:
                 left = middle + _ONE
             else:
                 right = middle
-        while left < last and load64(entries + left * np.uint64(8)) < code:
+        while left < last and load64(entries + left * stride) < code:
             left += _ONE
         scratch.run_row[runs] = i
         scratch.run_first[runs] = left
-        runs += np.uint64(left < last and load64(entries + left * np.uint64(8)) == code)
+        runs += np.uint64(left < last and load64(entries + left * stride) == code)
     return runs
 
 
@@ -355,23 +355,23 @@ def _expand(codes: Any, stored: Any, here: Any, runs: Any, run: Any, entry: Any,
     tables, count, most = stored.tables, np.uint64(0), np.uint64(len(scratch.candidate_row))
     entries, rows = tables.codes[here.table, here.bundle], tables.rows[here.table, here.bundle]
     refs, times = tables.refs[here.table, here.bundle], tables.times[here.table, here.bundle]
-    high = tables.end[here.table, here.bundle]
+    high, stride = tables.end[here.table, here.bundle], tables.stride[here.table, here.bundle]
     is_timed = _is_timed(stored.nodes, here.node)
     while run < runs:
         row = scratch.run_row[run]
         code = codes[row]
         at = scratch.run_first[run] if entry < 0 else np.uint64(entry)
-        while count < most and at < high and load64(entries + at * np.uint64(8)) == code:
+        while count < most and at < high and load64(entries + at * stride) == code:
             if refs == np.uint64(0):
                 stored_row = np.uint64(load32(rows + at * np.uint64(4)))
-                timed = stored_row
+                time = times + stored_row * np.uint64(8)
             else:
-                stored_row = load64(refs + at * np.uint64(8))
-                timed = at
+                stored_row = load64(refs + at * stride)
+                time = times + at * stride
             scratch.candidate_row[count] = row
             scratch.candidate_stored[count] = stored_row
             if is_timed:
-                scratch.candidate_time[count] = np.int64(load64(times + timed * np.uint64(8)))
+                scratch.candidate_time[count] = np.int64(load64(time))
             count += _ONE
             at += _ONE
         if count == most:

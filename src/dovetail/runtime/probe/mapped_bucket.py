@@ -78,7 +78,7 @@ class MappedBucket:
         self._entry_values: dict[tuple[str, Expression], EntryValues] = {}
         self._directories: dict[str, Directory] = {}
         self._tables: dict[tuple[str, EntryChoice], TableEntries] = {}
-        self._codes: dict[tuple[tuple[Column, ...], int | None], KeyCodes] = {}
+        self._codes: dict[tuple[tuple[Column, ...], int | None], tuple[KeyCodes, tuple[int, int]]] = {}
         self.known_places = KnownPlaces()
 
     def index(self, index: IndexPlan, timezone: str, event_time: str | None) -> BucketIndex:
@@ -132,12 +132,15 @@ class MappedBucket:
                 self._tables[index.id, choice] = found
         return found
 
-    def key_codes(self, columns: tuple[Column, ...], placing: int | None, timezone: str) -> KeyCodes:
-        """By row the code of a key that is made of these columns; computed once."""
+    def code_address(self, columns: tuple[Column, ...], placing: int | None, timezone: str) -> tuple[int, int]:
+        """Where the codes by row of a key of these columns lie, and the bytes that tell which have no NULL: 0 if none.
+
+        Computed once.
+        """
         found = self._codes.get((columns, placing))
         if found is None:
             known = set(self.meta.columns)
-            found = hash_keys(
+            made = hash_keys(
                 [
                     self.file.column(column.name)
                     if column.name in known
@@ -146,8 +149,9 @@ class MappedBucket:
                 ],
                 placing,
             )
-            self._codes[columns, placing] = found
-        return found
+            valid = 0 if made.valid_mask is None else made.valid_mask.ctypes.data
+            found = self._codes[columns, placing] = made, (made.codes.ctypes.data, valid)
+        return found[1]
 
     def place(self, selection: Expression, name: str, timezone: str) -> int:
         """Where the bit of the selection called `name` lies; one that came after the bucket is evaluated once."""

@@ -162,10 +162,7 @@ class StoreSnapshot:
 
     def code_addresses(self, columns: tuple[Column, ...], placing: int | None) -> list[tuple[int, int]]:
         """By bucket where the codes of its rows lie, and the bytes that tell which have no NULL in them: 0 if none."""
-        found = [bucket.key_codes(columns, placing, self._timezone) for bucket in self._buckets]
-        return [
-            (each.codes.ctypes.data, 0 if each.valid_mask is None else each.valid_mask.ctypes.data) for each in found
-        ]
+        return [bucket.code_address(columns, placing, self._timezone) for bucket in self._buckets]
 
     def foldable_rows(
         self, ordinal: int, index: IndexPlan, choice: EntryChoice, place: int, *, is_timed: bool
