@@ -115,7 +115,7 @@ def _stored(entries: BucketIndex) -> StoredRows:
         times=np.zeros(0, np.int64),
         time_range=(int(NO_LOWER), int(NO_UPPER)),
         places=np.array([ALL_PASS], np.int32),
-        word_addresses=np.zeros(1, np.uint64),
+        word_addresses=np.zeros((1, 2), np.uint64),
     )
 
 

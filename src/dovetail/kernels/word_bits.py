@@ -20,6 +20,11 @@ def word_count(bit_count: int) -> int:
     return -(-bit_count // WORD_BITS)
 
 
+def lie_at(word: U64) -> tuple[int, int]:
+    """Where a word of the first row lies, and how many bytes further that of the next one; for compiled code."""
+    return word.ctypes.data, word.strides[0]
+
+
 def bit_at(place: int) -> np.uint64:
     """The bit of `place`, alone in its word."""
     return np.uint64(1 << (place % WORD_BITS))

@@ -169,6 +169,7 @@ def times_of(column: pa.Array) -> npt.NDArray[np.int64]:
     return times
 
 
+SELECTIONS = "s"
 MOST_BYTES_READ = 1 << 16
 
 
@@ -217,7 +218,15 @@ class Bucket:
         return BucketIndex(codes, rows, orders)
 
     def selection_words(self, word: int) -> U64:
-        return self._batch.column(f"s:{word}").to_numpy()  # type: ignore[no-any-return]
+        """The n-th word of each row; the words of a row lie together."""
+        if SELECTIONS not in self._batch.schema.names:
+            # Before layout 12 they lay word by word.
+            return self._batch.column(f"s:{word}").to_numpy()  # type: ignore[no-any-return]
+        lines = self._batch.column(SELECTIONS)
+        width = lines.type.byte_width // 8
+        if len(lines) == 0:
+            return np.zeros(0, np.uint64)
+        return np.frombuffer(lines.buffers()[1], np.uint64, len(lines) * width).reshape(-1, width)[:, word]
 
 
 def _content(path: Path, meta: BucketMeta) -> pa.Buffer:

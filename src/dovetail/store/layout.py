@@ -11,8 +11,8 @@ from dovetail.core.private_files import close_folder
 from dovetail.core.sealed_file import FileKind, damaged, read_sealed, write_sealed
 from dovetail.core.sync import sync
 
-LAYOUT_VERSION = 11
-READABLE_VERSIONS = (7, 8, 9, 10, LAYOUT_VERSION)
+LAYOUT_VERSION = 12
+READABLE_VERSIONS = (7, 8, 9, 10, 11, LAYOUT_VERSION)
 BACKFILLS = "backfill"
 _VERSION_FILE = "dovetail.json"
 _ANSWERS = "answers"

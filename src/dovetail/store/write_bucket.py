@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from dovetail.core.private_files import private_folder
 from dovetail.core.sync import sync_later
-from dovetail.store.bucket_file import U64, BucketIndex, BucketMeta, time_range
+from dovetail.store.bucket_file import SELECTIONS, U64, BucketIndex, BucketMeta, time_range
 from dovetail.store.checksum import ChecksumFile
 
 
@@ -38,9 +38,9 @@ class BucketContent:
         """As `bucket_file` says what a bucket holds."""
         arrays: list[pa.Array] = list(self.columns.values())
         names = [f"c:{name}" for name in self.columns]
-        for word, words in enumerate(self.selection_words):
-            arrays.append(pa.array(words))
-            names.append(f"s:{word}")
+        if self.selection_words:
+            arrays.append(_lines(self.selection_words))
+            names.append(SELECTIONS)
         for place, index in enumerate(self.indexes.values()):
             arrays += [_padded(index.codes, self.rows), _padded(index.rows, self.rows)]
             names += [f"k:{place}", f"r:{place}"]
@@ -85,6 +85,12 @@ def _meta(content: BucketContent, file: ChecksumFile, **described: Any) -> Bucke
         indexes=tuple((name, len(index.codes)) for name, index in content.indexes.items()),
         **described,
     )
+
+
+def _lines(words: Sequence[U64]) -> pa.Array:
+    """A line of all words for each row."""
+    lines = np.stack(words, axis=1)
+    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(8 * len(words)), len(lines), [None, pa.py_buffer(lines)])
 
 
 def _padded(values: npt.NDArray[Any], length: int) -> pa.Array:

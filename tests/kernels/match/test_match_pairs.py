@@ -20,6 +20,7 @@ from dovetail.kernels.match.match_pairs import (
     one_bucket,
 )
 from dovetail.kernels.match.special_values import ALL_PASS, NO_LOWER, NO_UPPER, NONE_PASS, NULL_TIME
+from dovetail.kernels.word_bits import lie_at
 
 I64 = npt.NDArray[np.int64]
 WORDS = 2
@@ -46,7 +47,7 @@ def plain_stored(codes: list[int]) -> StoredRows:
         times=np.zeros(0, np.int64),
         time_range=(int(NO_LOWER), int(NO_UPPER)),
         places=np.array([ALL_PASS], np.int32),
-        word_addresses=np.zeros(1, np.uint64),
+        word_addresses=np.zeros((1, 2), np.uint64),
     )
 
 
@@ -135,6 +136,9 @@ def cases(draw: st.DrawFn) -> Case:
     generator = np.random.default_rng(draw(st.integers(0, 1 << 30)))
     stored_count = len(stored_codes)
     words = generator.integers(0, 1 << 64, (WORDS, max(stored_count, 1)), np.uint64)
+    if draw(st.booleans()):
+        # As in a bucket: the words of a row lie together.
+        words = np.asfortranarray(words)
     times = generator.choice([NULL_TIME, -2, 0, 1, 3], stored_count)
     known = [int(time) for time in times if time != NULL_TIME]
     bits = generator.integers(0, 1 << 64, (-(-leg_count // 64), len(probe_codes)), np.uint64)
@@ -156,7 +160,7 @@ def cases(draw: st.DrawFn) -> Case:
             times=times,
             time_range=(min(known), max(known)) if known else (int(NO_LOWER), int(NO_UPPER)),
             places=generator.integers(NONE_PASS, 64 * WORDS, leg_count).astype(np.int32),
-            word_addresses=np.array([word.ctypes.data for word in words], np.uint64),
+            word_addresses=np.array([lie_at(word) for word in words], np.uint64),
         ),
         LegBounds(lower, upper),
         words,

@@ -106,7 +106,7 @@ def stored_rows(codes: np.ndarray) -> StoredRows:
         times=np.zeros(0, np.int64),
         time_range=(int(NO_LOWER), int(NO_UPPER)),
         places=np.array([ALL_PASS, ALL_PASS], np.int32),
-        word_addresses=np.zeros(1, np.uint64),
+        word_addresses=np.zeros((1, 2), np.uint64),
     )
 
 
@@ -204,7 +204,7 @@ def test_a_legs_own_time_bounds_hold_both_their_ends() -> None:
         times=times,
         time_range=(96, 103),
         places=np.array([ALL_PASS, ALL_PASS], np.int32),
-        word_addresses=np.zeros(1, np.uint64),
+        word_addresses=np.zeros((1, 2), np.uint64),
     )
     pieces = list(match_ranges(probe, stored, bounds, Ranges(None, times), has_keys=False, max_pairs=100))
     found = {

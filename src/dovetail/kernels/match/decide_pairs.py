@@ -29,7 +29,8 @@ def wanting_legs(pair_idx: Any, rows: Any, probe_bits: Any, places: Any, word_ad
                 if place >= 0:
                     if place >> 6 != loaded_word:
                         loaded_word = place >> 6
-                        selected = load64(word_addresses[loaded_word] + np.uint64(rows[k]) * np.uint64(8))
+                        begin, stride = word_addresses[loaded_word, 0], word_addresses[loaded_word, 1]
+                        selected = load64(begin + np.uint64(rows[k]) * stride)
                     passes = (selected >> np.uint64(place & 63)) & np.uint64(1)
                 kept |= passes << bit
             bits[word, k] = kept

@@ -97,9 +97,10 @@ class Segments(NamedTuple):
 
 
 class BucketArrays(NamedTuple):
-    """`[store, bucket]`; the addresses of selection words are `[store, bucket, word]`, those of times 0 without times.
+    """`[store, bucket]`; the addresses of times are 0 without times.
 
-    Of each store how many buckets it has, and which is the first of this batch.
+    `words[store, bucket, word]`: where a word of selection bits of the first row lies, and how far it is to the next
+    row's. Of each store how many buckets it has, and which is the first of this batch.
     """
 
     count: Any
@@ -420,7 +421,8 @@ def _keep(stored: Any, here: Any, near: Any, count: Any, scratch: Any, found: An
             place = np.int64(scratch.place[bucket, bit])
             if place >> 6 != loaded:
                 loaded = place >> 6
-                selected = load64(words[here.target, bucket, loaded] + stored_row * np.uint64(8))
+                begin, stride = words[here.target, bucket, loaded, 0], words[here.target, bucket, loaded, 1]
+                selected = load64(begin + stored_row * stride)
             kept |= ((selected >> np.uint64(place & 63)) & _ONE) << bit
         found.row[count] = np.uint32(row)
         found.ref[count] = (np.uint64(bucket) << _REF_BITS) | stored_row

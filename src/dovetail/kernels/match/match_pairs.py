@@ -75,8 +75,9 @@ class ProbeRows:
 class StoredRows:
     """Entries of one bucket's index, sorted by code; `times` and the words of selection bits are by row.
 
-    `places[leg]` is where the leg's selection bit lies in those words, or `ALL_PASS` or `NONE_PASS`. `ordinal` is the
-    bucket's, which references to its rows begin with.
+    `places[leg]` is where the leg's selection bit lies in those words, or `ALL_PASS` or `NONE_PASS`; each word lies at
+    `word_addresses[word]`, by address and bytes from row to row. `ordinal` is the bucket's, with which references to
+    its rows begin.
     """
 
     codes: U64
@@ -110,7 +111,7 @@ def one_bucket(stored: StoredRows) -> StoredBuckets:
         np.array([stored.times.ctypes.data], np.uint64),
         [stored.time_range],
         stored.places.reshape(-1, 1),
-        stored.word_addresses.reshape(1, -1),
+        stored.word_addresses.reshape(1, -1, 2),
     )
 
 
@@ -189,7 +190,7 @@ def _buckets(probe: ProbeRows, stored: StoredBuckets) -> BucketArrays:
     times = np.zeros(shape, np.uint64)
     times[0] = stored.time_addresses
     times[1:, 0] = [each.ctypes.data for each in probe.times]
-    words = np.zeros((*shape, stored.word_addresses.shape[1]), np.uint64)
+    words = np.zeros((*shape, stored.word_addresses.shape[1], 2), np.uint64)
     words[0] = stored.word_addresses
     count, batches = np.full(shape[0], shape[1]), np.zeros(shape, np.int64)
     return BucketArrays(count, count, times, batches, batches, words)

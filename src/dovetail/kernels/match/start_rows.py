@@ -67,7 +67,8 @@ def _start_rows(starts: Any, nodes: Any, buckets: Any, places: Any, rows: Any, e
                 place = place_of_bit[bit]
                 if place >> 6 != loaded:
                     loaded = place >> 6
-                    selected = load64(buckets.words[store, bucket, loaded] + row * np.uint64(8))
+                    begin, stride = buckets.words[store, bucket, loaded, 0], buckets.words[store, bucket, loaded, 1]
+                    selected = load64(begin + row * stride)
                 word |= ((selected >> np.uint64(place & 63)) & np.uint64(1)) << bit
             rows.codes[count] = load64(entry_codes + entry * np.uint64(8))
             rows.words[count] = word

@@ -159,7 +159,7 @@ class HopTables:
             times=np.zeros(shape, np.uint64),
             lower_batch=np.zeros(shape, np.int64),
             upper_batch=np.zeros(shape, np.int64),
-            words=np.zeros((*shape, max((each.shape[1] for each in words), default=1)), np.uint64),
+            words=np.zeros((*shape, max((each.shape[1] for each in words), default=1), 2), np.uint64),
         )
         for number, snapshot in enumerate(self._snapshots):
             count = len(snapshot.metas)

@@ -21,7 +21,7 @@ from dovetail.kernels.match.match_ranges import EntryValues
 from dovetail.kernels.match.order_values import order_values
 from dovetail.kernels.match.special_values import NONE_PASS
 from dovetail.kernels.select.select_rows import Mask, any_of
-from dovetail.kernels.word_bits import WORD_BITS, has_bit, word_count
+from dovetail.kernels.word_bits import WORD_BITS, has_bit, lie_at, word_count
 from dovetail.lowering.flat_plan import Ask
 from dovetail.plan.store_plan import EVENT_TIME, IndexPlan
 from dovetail.query.expression import Call, Column, Expression, columns_of
@@ -67,8 +67,8 @@ class MappedBucket:
         self.file = Bucket(root, meta)
         self.meta = meta
         self.words: list[U64] = []
-        self.addresses: list[int] = []
-        """Where each of the `words` begins."""
+        self.addresses: list[tuple[int, int]] = []
+        """Where each of the `words` lies."""
         for word in range(word_count(len(meta.selections))):
             self._add_word(self.file.selection_words(word))
         self._place_by_selection = {name: place for place, name in enumerate(meta.selections)}
@@ -188,7 +188,7 @@ class MappedBucket:
 
     def _add_word(self, word: U64) -> None:
         self.words.append(word)
-        self.addresses.append(word.ctypes.data)
+        self.addresses.append(lie_at(word))
 
     def bits_used(self, word: int) -> int:
         """How many bits of a word are decided: more may come as long as not all are."""

@@ -45,7 +45,7 @@ BucketIdentity = tuple[str, int]
 
 @dataclass(frozen=True)
 class SelectionBits:
-    """`place[leg, bucket]` is a bit's place or `ALL_PASS`/`NONE_PASS`; `addresses[bucket, word]` where words begin."""
+    """`place[leg, bucket]` is a bit's place or `ALL_PASS`/`NONE_PASS`; `addresses[bucket, word]` where words lie."""
 
     place: npt.NDArray[np.int32]
     addresses: U64
@@ -280,12 +280,13 @@ class StoreSnapshot:
         return places
 
     def word_addresses(self) -> U64:
-        """Where every word of every bucket begins; the same array until some bucket gains a word."""
+        """Where every word of every bucket lies; the same array until some bucket gains a word."""
         word_counts = [len(bucket.words) for bucket in self._buckets]
         if self._known_addresses is None or self._known_addresses[0] != sum(word_counts):
-            addresses = np.zeros((len(self._buckets), max(word_counts, default=1) or 1), np.uint64)
+            addresses = np.zeros((len(self._buckets), max(word_counts, default=1) or 1, 2), np.uint64)
             for ordinal, bucket in enumerate(self._buckets):
-                addresses[ordinal, : len(bucket.words)] = bucket.addresses
+                if bucket.addresses:
+                    addresses[ordinal, : len(bucket.words)] = bucket.addresses
             self._known_addresses = sum(word_counts), addresses
         return self._known_addresses[1]
 
