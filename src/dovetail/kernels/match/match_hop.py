@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from dovetail.kernels.match.find_runs import find_runs
 from dovetail.kernels.match.special_values import ALL_PASS, NO_LOWER, NO_UPPER, NULL_TIME
 from dovetail.kernels.pointers import load32, load64, trailing_zeros
 
@@ -41,7 +42,6 @@ NEAR, KEPT, LOOKS = range(3)
 _ONE = np.uint64(1)
 _REF_BITS = np.uint64(32)
 _ROW_MASK = np.uint64(0xFFFFFFFF)
-_LAST_ENTRIES = np.uint64(8)
 
 
 class RowArrays(NamedTuple):
@@ -152,6 +152,7 @@ class Scratch(NamedTuple):
     times: Any
     run_row: Any
     run_first: Any
+    run_last: Any
     candidate_row: Any
     candidate_stored: Any
     candidate_time: Any
@@ -171,6 +172,7 @@ def make_scratch(members: int, buckets: int, candidates: int = CANDIDATES) -> Sc
         np.empty(BLOCK_ROWS, np.int64),
         np.empty(BLOCK_ROWS, np.int64),
         np.empty((max(members, 1), BLOCK_ROWS), np.int64),
+        np.empty(BLOCK_ROWS + 1, np.uint64),
         np.empty(BLOCK_ROWS + 1, np.uint64),
         np.empty(BLOCK_ROWS + 1, np.uint64),
         np.empty(candidates, np.uint64),
@@ -206,7 +208,7 @@ def match_hop(rows: Any, segments: Any, stored: Any, void: Any, at: Any, scratch
                 here = Here(node, table, target, bundle, begin, end)
                 run, runs = np.uint64(0), np.uint64(0)
                 if tables.begin[table, bundle] < tables.end[table, bundle] and _is_wanted(tables, here, scratch):
-                    runs = _find_runs(rows.codes, stored, here, max(row, begin), scratch)
+                    runs = find_runs(rows.codes, stored, here, max(row, begin), scratch)
                     looks += end - begin
                     counts[node, LOOKS] += end - begin
                 # A row that nobody wants any more is not among them; then its entry means nothing.
@@ -314,40 +316,6 @@ def _sum(time: Any, apart: Any) -> Any:
     if apart == NO_UPPER or (apart > 0 and time > NO_UPPER - apart):
         return NO_UPPER
     return time + apart
-
-
-@njit(cache=True, forceinline=True)
-def _find_runs(codes: Any, stored: Any, here: Any, first_row: Any, scratch: Any) -> Any:
-    """The rows from `first_row` on that can meet entries of a bundle, and the first entry of each row's code."""
-    tables, table, bundle = stored.tables, here.table, here.bundle
-    entries, directory, shift = (
-        tables.codes[table, bundle],
-        tables.directory[table, bundle],
-        tables.shift[table, bundle],
-    )
-    low, high, stride = tables.begin[table, bundle], tables.end[table, bundle], tables.stride[table, bundle]
-    first_us, last_us = tables.first_us[table, bundle], tables.last_us[table, bundle]
-    runs = np.uint64(0)
-    for i in range(np.uint64(first_row), np.uint64(here.end)):
-        k = i - np.uint64(here.begin)
-        if scratch.words[k] == np.uint64(0) or scratch.upper[k] < first_us or scratch.lower[k] > last_us:
-            continue
-        code = codes[i]
-        slot = directory + (code >> shift) * np.uint64(4)
-        left, last = max(np.uint64(load32(slot)), low), min(np.uint64(load32(slot + np.uint64(4))), high)
-        right = last
-        while left + _LAST_ENTRIES < right:
-            middle = (left + right) >> _ONE
-            if load64(entries + middle * stride) < code:
-                left = middle + _ONE
-            else:
-                right = middle
-        while left < last and load64(entries + left * stride) < code:
-            left += _ONE
-        scratch.run_row[runs] = i
-        scratch.run_first[runs] = left
-        runs += np.uint64(left < last and load64(entries + left * stride) == code)
-    return runs
 
 
 @njit(cache=True, forceinline=True)

@@ -1,7 +1,7 @@
 """Buckets of earlier batches that are searched as one: their entries, put together in memory as more buckets come.
 
-    buckets   0  1  2  3  4  5  6  7  8  9 10 11 12 13 14 15 16 17
-    bundles   [-- 0 to 15, when four bundles of four lay side by side --]  16 17
+    buckets   0  1  2  3  4  5  6  7  8  9 10
+    bundles   [------- 0 to 7 --------]  8  9 10    then   [------- 0 to 7 --------] [-- 8 to 11 -]
 
 A row that looks for partners searches every bundle once, so that hundreds of buckets cost little more than ten. An
 entry is put together anew a few times in its life, whatever the number of batches. Bundles are a cache beside the
@@ -31,7 +31,8 @@ from dovetail.kernels.match.entry_tables import (
 from dovetail.runtime.probe.snapshot import BucketIdentity, StoreSnapshot
 
 U64 = npt.NDArray[np.uint64]
-FANOUT = 4
+FANOUT = 2
+"""So many neighbours come together: to search one bundle less saves more than to put an entry together once more."""
 LARGE_ENTRIES = 1 << 18
 """A bucket with more is searched where it lies: a search in it serves as many entries as one in a bundle would."""
 MOST_BYTES = min(1 << 30, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // (8 * (os.cpu_count() or 1)))
