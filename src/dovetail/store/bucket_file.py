@@ -2,7 +2,7 @@
 
 One record batch holds, for `rows` rows in order of arrival,
     c:<name>   a payload column
-    s:<n>      64 selection bits a row: which selections it passed on arrival (A4)
+    s          the selection bits of each row, a line of 64-bit words: which selections it passed on arrival (A4)
     k:<i>      codes of index i, ascending: sorted by key group, then key
     r:<i>      the row that each code belongs to
     o:<i>      only of an index with an order: the order value of that row, ascending within a code
