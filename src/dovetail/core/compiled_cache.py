@@ -15,7 +15,11 @@ KEY = "NUMBA_CACHE_DIR"
 
 def keep_compiled() -> None:
     """Before numba is imported, in every process that may compile."""
-    if KEY not in os.environ:
+    if os.environ.get("DOVETAIL_CHECKED") == "1":
+        # Kernels that check must not be mistaken for those that do not.
+        os.environ[KEY] = str(Path(tempfile.gettempdir()) / f"dovetail-checked-kernels-{os.getuid()}")
+        os.environ["NUMBA_BOUNDSCHECK"] = "1"
+    elif KEY not in os.environ:
         folder = last_resort(Path(__file__).parent.parent, _user_cache())
         if folder is not None:
             os.environ[KEY] = str(folder)

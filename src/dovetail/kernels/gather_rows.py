@@ -16,6 +16,7 @@ import pyarrow as pa
 from numba import njit
 
 from dovetail.core.errors import ColumnTooLarge
+from dovetail.kernels.addresses import address_of_buffer
 from dovetail.kernels.pointers import load8, load32, load64
 
 U64 = npt.NDArray[np.uint64]
@@ -106,13 +107,13 @@ def _fixed_width(arrow_type: pa.DataType) -> int:
 def _value_address(column: pa.Array | None, width: int) -> int:
     if column is None or column.buffers()[1] is None:
         return 0
-    return int(column.buffers()[1].address + column.offset * width)
+    return address_of_buffer(column, 1) + int(column.offset) * width
 
 
 def _validity_address(column: pa.Array | None) -> int:
     if column is None or column.null_count == 0:
         return 0
-    return int(column.buffers()[0].address)
+    return address_of_buffer(column, 0)
 
 
 def _take_by_bucket(columns: Sequence[pa.Array | None], refs: U64) -> pa.Array:

@@ -1,13 +1,21 @@
-"""Machine instructions for compiled kernels: loads through raw addresses, as values lie in many maps; a bit scan."""
+"""Machine instructions for compiled kernels: loads through raw addresses, as values lie in many maps; a bit scan.
+
+In the checked mode (`addresses.py`) a load asks first whether some array has these bytes.
+"""
 
 from __future__ import annotations
 
+import ctypes
 from typing import Any
 
+import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
-from numba import types
+from llvmlite.binding import add_symbol  # type: ignore[import-untyped]
+from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
+
+from dovetail.kernels.addresses import IS_CHECKED, known_bytes
 
 
 def _pointer_load(bits: int, result: Any) -> Any:
@@ -21,9 +29,48 @@ def _pointer_load(bits: int, result: Any) -> Any:
     return load
 
 
-load8 = _pointer_load(8, types.uint8)
-load32 = _pointer_load(32, types.uint32)
-load64 = _pointer_load(64, types.uint64)
+def _checked(load: Any, size: int) -> Any:
+    @njit
+    def load_known(address: Any) -> Any:
+        if not _has_bytes(address, np.uint64(size)):
+            raise IndexError("compiled code reads where no array is")
+        return load(address)
+
+    return load_known
+
+
+_HAS_BYTES = "dovetail_has_bytes"
+_answer = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64)(known_bytes.has)
+add_symbol(_HAS_BYTES, ctypes.cast(_answer, ctypes.c_void_p).value)
+
+
+def _question() -> Any:
+    """Ask `known_bytes`. By name: compiled code that has the address of a function in it could not be kept."""
+
+    @intrinsic
+    def has_bytes(_typing_context: Any, _address: Any, _size: Any) -> Any:
+        def codegen(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+            word = ir.IntType(64)
+            kind = ir.FunctionType(word, [word, word])
+            ask = cgutils.get_or_insert_function(builder.module, kind, _HAS_BYTES)  # type: ignore[no-untyped-call]
+            return builder.icmp_unsigned("!=", builder.call(ask, args), word(0))
+
+        return types.boolean(types.uint64, types.uint64), codegen
+
+    return has_bytes
+
+
+_has_bytes = _question()
+
+
+def _load(bits: int, result: Any) -> Any:
+    load = _pointer_load(bits, result)
+    return _checked(load, bits // 8) if IS_CHECKED else load
+
+
+load8 = _load(8, types.uint8)
+load32 = _load(32, types.uint32)
+load64 = _load(64, types.uint64)
 
 
 def _prefetch() -> Any:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from dovetail.kernels.addresses import address_of
+
 WORD_BITS = 64
 
 Mask = npt.NDArray[np.bool_]
@@ -22,7 +24,7 @@ def word_count(bit_count: int) -> int:
 
 def lie_at(word: U64) -> tuple[int, int]:
     """Where a word of the first row lies, and how many bytes further that of the next one; for compiled code."""
-    return word.ctypes.data, word.strides[0]
+    return address_of(word), word.strides[0]
 
 
 def bit_at(place: int) -> np.uint64:

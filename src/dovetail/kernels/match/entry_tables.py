@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from dovetail.kernels.addresses import address_of
 from dovetail.kernels.match.sort_codes import sort_codes
 
 U64 = npt.NDArray[np.uint64]
@@ -67,7 +68,7 @@ class TableEntries:
     @cached_property
     def address(self) -> tuple[int, int, int, int]:
         """Where codes and rows begin, and which count."""
-        return self.codes.ctypes.data, self.rows.ctypes.data, self.begin, self.end
+        return address_of(self.codes), address_of(self.rows), self.begin, self.end
 
 
 @dataclass(frozen=True)
@@ -147,13 +148,13 @@ class Bundle:
 def bundle_of_bucket(entries: TableEntries, bucket: int, times: int, time_range: tuple[int, int]) -> Bundle:
     """`times`: where the event times of its rows begin."""
     codes, rows, begin, end = entries.address
-    directory, shift = entries.directory.begins.ctypes.data, entries.directory.shift
+    directory, shift = address_of(entries.directory.begins), entries.directory.shift
     return Bundle(codes, rows, 0, times, 8, begin, end, directory, shift, time_range, (bucket,))
 
 
 def bundle_of_buckets(entries: BundledEntries, buckets: tuple[int, ...], time_range: tuple[int, int]) -> Bundle:
-    codes, (count, width) = entries.lines.ctypes.data, entries.lines.shape
-    directory, shift = entries.directory.begins.ctypes.data, entries.directory.shift
+    codes, (count, width) = address_of(entries.lines), entries.lines.shape
+    directory, shift = address_of(entries.directory.begins), entries.directory.shift
     return Bundle(codes, 0, codes + 8, codes + 16, 8 * width, 0, count, directory, shift, time_range, buckets)
 
 

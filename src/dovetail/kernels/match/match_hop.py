@@ -352,18 +352,27 @@ def _expand(codes: Any, stored: Any, here: Any, runs: Any, run: Any, entry: Any,
 
 @njit(cache=True, forceinline=True)
 def _near(stored: Any, here: Any, candidates: Any, scratch: Any) -> Any:
-    """Candidates whose stored time is one that some leg accepts, with it; a NULL is none unless any time is."""
-    if not _is_timed(stored.nodes, here.node):
+    """Candidates of buckets that somebody wants, whose stored time is one that some leg accepts.
+
+    A NULL is none unless any time is.
+    """
+    tables, is_timed = stored.tables, _is_timed(stored.nodes, here.node)
+    first_member = np.uint64(tables.member_begin[here.table, here.bundle])
+    if not is_timed and tables.refs[here.table, here.bundle] == np.uint64(0):
         return candidates
     count = np.uint64(0)
     for c in range(candidates):
-        row, time = scratch.candidate_row[c], scratch.candidate_time[c]
-        k = row - np.uint64(here.begin)
+        row, ref = scratch.candidate_row[c], scratch.candidate_stored[c]
         scratch.candidate_row[count] = row
-        scratch.candidate_stored[count] = scratch.candidate_stored[c]
-        scratch.candidate_time[count] = time
-        is_free = (scratch.lower[k] == NO_LOWER) & (scratch.upper[k] == NO_UPPER)
-        count += np.uint64(is_free | ((time >= scratch.lower[k]) & (time <= scratch.upper[k])))
+        scratch.candidate_stored[count] = ref
+        bucket = tables.members[first_member + (ref >> _REF_BITS)]
+        is_near = (scratch.passing[bucket] | scratch.tested[bucket]) != np.uint64(0)
+        if is_timed:
+            k, time = row - np.uint64(here.begin), scratch.candidate_time[c]
+            scratch.candidate_time[count] = time
+            is_free = (scratch.lower[k] == NO_LOWER) & (scratch.upper[k] == NO_UPPER)
+            is_near &= is_free | ((time >= scratch.lower[k]) & (time <= scratch.upper[k]))
+        count += np.uint64(is_near)
     return count
 
 

@@ -20,6 +20,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from dovetail.kernels.addresses import address_of
 from dovetail.kernels.match.entry_tables import TableEntries, bundle_of_bucket, make_directory, table_arrays
 from dovetail.kernels.match.match_hop import NEAR, BucketArrays, NodeArrays, RowArrays, Segments, Stored
 from dovetail.kernels.match.match_pieces import match_pieces
@@ -108,7 +109,7 @@ def one_bucket(stored: StoredRows) -> StoredBuckets:
     codes, rows = np.ascontiguousarray(stored.codes), np.ascontiguousarray(stored.rows)
     return StoredBuckets(
         [TableEntries(codes, rows, 0, len(codes), make_directory(codes))],
-        np.array([stored.times.ctypes.data], np.uint64),
+        np.array([address_of(stored.times)], np.uint64),
         [stored.time_range],
         stored.places.reshape(-1, 1),
         stored.word_addresses.reshape(1, -1, 2),
@@ -189,7 +190,7 @@ def _buckets(probe: ProbeRows, stored: StoredBuckets) -> BucketArrays:
     shape = (1 + len(probe.times), len(stored.entries))
     times = np.zeros(shape, np.uint64)
     times[0] = stored.time_addresses
-    times[1:, 0] = [each.ctypes.data for each in probe.times]
+    times[1:, 0] = [address_of(each) for each in probe.times]
     words = np.zeros((*shape, stored.word_addresses.shape[1], 2), np.uint64)
     words[0] = stored.word_addresses
     count, batches = np.full(shape[0], shape[1]), np.zeros(shape, np.int64)

@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from dovetail.kernels.addresses import address_of
 from dovetail.kernels.gather_rows import make_refs
 from dovetail.kernels.match.code_runs import code_runs
 from dovetail.kernels.match.decide_pairs import hold_bounds, wanting_legs, with_bits
@@ -157,7 +158,7 @@ class _Checks:
         return _Checks(
             np.array([each.ranges.lower for each in checked]),
             np.array([each.ranges.upper for each in checked]),
-            np.array([[0 if each is None else each.ctypes.data for each in of] for of in arrays], np.uint64),
+            np.array([[0 if each is None else address_of(each) for each in of] for of in arrays], np.uint64),
         )
 
 

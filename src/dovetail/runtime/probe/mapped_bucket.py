@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from dovetail.kernels.addresses import address_of
 from dovetail.kernels.arrow_types import arrow_type
 from dovetail.kernels.evaluate.evaluate import evaluate_mask
 from dovetail.kernels.match.entry_tables import Directory, TableEntries, make_directory
@@ -149,8 +150,8 @@ class MappedBucket:
                 ],
                 placing,
             )
-            valid = 0 if made.valid_mask is None else made.valid_mask.ctypes.data
-            found = self._codes[columns, placing] = made, (made.codes.ctypes.data, valid)
+            valid = 0 if made.valid_mask is None else address_of(made.valid_mask)
+            found = self._codes[columns, placing] = made, (address_of(made.codes), valid)
         return found[1]
 
     def place(self, selection: Expression, name: str, timezone: str) -> int:

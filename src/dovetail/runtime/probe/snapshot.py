@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dovetail.core.errors import EvaluationError, charged
+from dovetail.kernels.addresses import address_of
 from dovetail.kernels.arrow_types import arrow_type
 from dovetail.kernels.gather_rows import ABSENT, Gatherer, gather_fixed, make_refs
 from dovetail.kernels.match.entry_tables import TableEntries
@@ -301,4 +302,4 @@ class StoreSnapshot:
         """By bucket where the event times of its rows begin; 0 without event times."""
         if self.store.event_time is None:
             return np.zeros(len(self.metas), np.uint64)
-        return np.array([bucket.file.times(self.event_time).ctypes.data for bucket in self._buckets], np.uint64)
+        return np.array([address_of(bucket.file.times(self.event_time)) for bucket in self._buckets], np.uint64)
