@@ -113,7 +113,7 @@ BUGS = [
         known=7,
     ),
     Bug("new rows forget their placing key", ProbeStep, "probing_index", without_placing, known=30),
-    Bug("partial results forget their placing key", MappedBucket, "key_codes", by_the_whole_key, CHAINED, known=3),
+    Bug("partial results forget their placing key", MappedBucket, "code_address", by_the_whole_key, CHAINED, known=3),
     Bug("partial results go by another placement", rows_in_flight, "targets", by_an_even_placement, CHAINED),
     Bug("partitions disagree on a placement", probe_operator, "Route", always(Turned), known=3),
     Bug("a unit that joins does nothing", run_local, "run_hops", only_where_units_were_first, known=3),

@@ -23,7 +23,6 @@ from dovetail.engine.planning import measure_units
 from dovetail.engine.planning.measure_units import rewritten_rows, time_load
 from dovetail.engine.planning.scale_units import Wish
 from dovetail.kernels.match.hash_keys import group_of_codes, hash_keys
-from dovetail.plan.shared_plan import SharedPlan
 from dovetail.runtime.report import UnitWork
 from dovetail.testing.local_session import LocalSession
 
@@ -158,24 +157,24 @@ def test_hot_key_groups_are_placed_anew_and_no_partition_added(tmp_path: Path, p
 
 def test_rows_that_a_change_rewrites_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The figure is no constant: without knowing which merges are usual, it counts all of them."""
-    seen: list[tuple[FinishedBatch, SharedPlan]] = []
+    seen: list[FinishedBatch] = []
 
-    def noted(batch: FinishedBatch, usual: SharedPlan, fanout: int) -> int:
-        seen.append((batch, usual))
-        return rewritten_rows(batch, usual, fanout)
+    def noted(batch: FinishedBatch, fanout: int) -> int:
+        seen.append(batch)
+        return rewritten_rows(batch, fanout)
 
     monkeypatch.setattr("dovetail.engine.planning.elastic_units.rewritten_rows", noted)
     with joining(tmp_path, merge_fanout=2) as session:
         for _ in range(8):
             push(session, 900)
     assert seen
-    batch, usual = next(pair for pair in seen if pair[0].report.merges)
-    assert rewritten_rows(batch, usual, 2) == 0
+    batch = next(each for each in seen if each.report.merges)
+    assert rewritten_rows(batch, 2) == 0
     with monkeypatch.context() as patch:
         patch.setattr(measure_units, "choose_merges", lambda *_: ())
-        assert rewritten_rows(batch, usual, 2) == sum(merge.merged.rows for merge in batch.report.merges) > 0
+        assert rewritten_rows(batch, 2) == sum(merge.merged.rows for merge in batch.report.merges) > 0
     moved = replace(batch.written[0], lower_batch=0)
-    assert rewritten_rows(replace(batch, written=(moved,)), usual, 2) == moved.rows
+    assert rewritten_rows(replace(batch, written=(moved,)), 2) == moved.rows
 
 
 def test_explain_says_how_full_partitions_are(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dovetail.kernels.addresses import address_of
 from dovetail.kernels.gather_rows import ABSENT
 from dovetail.kernels.match.hand_on import (
     HAS_CODE,
@@ -105,8 +106,8 @@ def test_codes_are_loaded_where_they_are_stored_and_not_null() -> None:
     """Node 0: column 0 of member 1; node 1: column 1 of member 0; node 2 has a key that is computed."""
     codes = [[np.array([10, 11], np.uint64), np.array([12], np.uint64)], [np.array([20, 21], np.uint64)] * 2]
     valid = np.array([1, 0], np.uint8)
-    code_addresses = np.array([[each.ctypes.data for each in column] for column in codes], np.uint64)
-    valid_addresses = np.array([[0, 0], [0, valid.ctypes.data]], np.uint64)
+    code_addresses = np.array([[address_of(each) for each in column] for column in codes], np.uint64)
+    valid_addresses = np.array([[0, 0], [0, address_of(valid)]], np.uint64)
     second = 1 << 32
     rows = [
         (0, (0, 1), 11, HAS_CODE),

@@ -130,7 +130,7 @@ class ElasticUnits:
         )
         moved = 0
         if self._running is not None and self._running.placement.partition_count != load.units:
-            moved = rewritten_rows(batch, self._running, self._options.tuning.merge_fanout)
+            moved = rewritten_rows(batch, self._options.tuning.merge_fanout)
         self._running = batch.plan
         self._scaling = next_scaling(self._settings, self._scaling, load)
         if self._scaling.because:

@@ -65,14 +65,14 @@ def time_load(
     return max(batch_s - waited_s, 0.0) / interval_s, batch_s / interval_s
 
 
-def rewritten_rows(batch: FinishedBatch, usual: SharedPlan, fanout: int) -> int:
-    """Stored rows that the batch wrote again and would not have written again under the plan `usual` (D3).
+def rewritten_rows(batch: FinishedBatch, fanout: int) -> int:
+    """Stored rows that the batch wrote again and would not have written again with another number of units (D3).
 
-    Merges go on whatever the plan; what they take together follows from the buckets. A bucket of earlier batches that
-    is neither merged nor filled in was moved.
+    Merges go on whatever that number is; what they take together follows from the buckets, and from the queries of this
+    batch, which may be others than before. A bucket of earlier batches that is neither merged nor filled in was moved.
     """
     expected = {
-        tuple(meta.key for meta in merge.buckets) for merge in choose_merges(usual, batch.before.buckets, fanout)
+        tuple(meta.key for meta in merge.buckets) for merge in choose_merges(batch.plan, batch.before.buckets, fanout)
     }
     merged = sum(merge.merged.rows for merge in batch.report.merges if tuple(merge.replaced) not in expected)
     filled = {fill.store for fill in batch.plan.fills}
