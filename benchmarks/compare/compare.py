@@ -1,6 +1,6 @@
 """`make compare BEFORE=REVISION`: is this tree slower than it was at some revision?
 
-    python -m benchmarks.compare.compare REVISION [--pairs 7] [--json FILE]
+    python -m benchmarks.compare.compare REVISION [--pairs 7] [--only CASE ...] [--json FILE]
 
 Both run in turn, pair after pair and each first in every second pair, in processes that stay up, so that both see the
 same good and bad minutes of the machine. What counts is the median of the pairs' ratios; answers must be equal.
@@ -88,17 +88,17 @@ def compare(case: CompareCase, before: Revision, now: Revision, pairs: int) -> d
     }
 
 
-def run(revision: str, pairs: int, folder: Path, console: Console) -> dict[str, Any]:
+def run(revision: str, cases: Sequence[CompareCase], pairs: int, folder: Path, console: Console) -> dict[str, Any]:
     source = folder / "before"
     source.mkdir()
     archive = subprocess.run(["git", "archive", revision], cwd=ROOT, check=True, capture_output=True)  # noqa: S603, S607
     subprocess.run(["tar", "x", "-C", str(source)], input=archive.stdout, check=True)  # noqa: S603, S607
-    for case in all_cases():
+    for case in cases:
         write_workload(case.workload, case.files(folder).folder)
     figures: dict[str, Any] = {"before": revision, "pairs": pairs}
     with (folder / "log").open("wb") as log:
         before, now = (Revision(each / "src", folder, log) for each in (source, ROOT))
-        for case in all_cases():
+        for case in cases:
             figures[case.name] = compare(case, before, now, pairs)
             console.print(case.name, figures[case.name], highlight=False)
         before.close()
@@ -121,12 +121,14 @@ def main(given: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("revision")
     parser.add_argument("--pairs", type=int, default=7)
+    parser.add_argument("--only", nargs="+", choices=[case.name for case in all_cases()], help="these cases")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args(given)
+    cases = [case for case in all_cases() if not arguments.only or case.name in arguments.only]
     console = Console()
     folder = Path(tempfile.mkdtemp(prefix="dovetail-compare-"))
     try:
-        figures = run(arguments.revision, arguments.pairs, folder, console)
+        figures = run(arguments.revision, cases, arguments.pairs, folder, console)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     console.print(table(figures))

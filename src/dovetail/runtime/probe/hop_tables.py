@@ -5,6 +5,7 @@ The arrays behind the addresses are held here and by the snapshots of the stores
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -30,6 +31,8 @@ from dovetail.runtime.probe.route_entries import EntryChoice, RunEntries
 from dovetail.runtime.probe.snapshot import OnAskFailure, StoreSnapshot
 
 U64 = npt.NDArray[np.uint64]
+WORTH_BUNDLES = 32
+"""So many times a batch's rows look into a bucket: to put entries together costs more than a few looks save."""
 
 
 @dataclass
@@ -56,6 +59,9 @@ class HopTables:
         self._bundles = bundles
         self._number_by_table: dict[tuple[str, str, EntryChoice], int] = {}
         self._tables: list[_Table] = []
+        self._lookers = Counter(
+            (flat.indexes[node.index][0], flat.indexes[node.index][1].id) for hop in flat.hops for node in hop.nodes
+        )
         self._entries: dict[tuple[str, str, EntryChoice, int], TableEntries] = {}
         self._held: list[BundledEntries] = []
         self._width = max((len(snapshot.metas) for snapshot in self._snapshots), default=0)
@@ -102,10 +108,11 @@ class HopTables:
         )
 
     def _bundled(self, table: _Table) -> list[Bundle]:
-        """Buckets of earlier batches, many of them as one; for codes of this batch alone that is not worth it."""
+        """Buckets of earlier batches, many of them as one where that is worth it."""
         snapshot = table.snapshot
         earlier = [ordinal for ordinal in table.ordinals if ordinal < snapshot.current_from]
-        if isinstance(table.choice, RunEntries):
+        looks = self._lookers[table.snapshot.store.id, table.index.id] * len(earlier)
+        if isinstance(table.choice, RunEntries) or looks < WORTH_BUNDLES:
             return [self._one(table, ordinal) for ordinal in sorted(earlier)]
 
         def entries_of(ordinal: int) -> TableEntries:
