@@ -292,13 +292,16 @@ def _load_block(rows: Any, stored: Any, node: Any, void: Any, begin: Any, end: A
                 scratch.times[member, np.uint64(i - begin)] = np.int64(time)
     for term in range(nodes.loose_begin[node], nodes.loose_begin[node + 1]):
         member, lower, upper = nodes.loose_member[term], nodes.loose_lower[term], nodes.loose_upper[term]
+        # As far as times go; an end that is no end stays none.
+        least_of_lower, most_of_lower = max(NO_LOWER, NO_LOWER - min(lower, 0)), min(NO_UPPER, NO_UPPER - max(lower, 0))
+        least_of_upper, most_of_upper = max(NO_LOWER, NO_LOWER - min(upper, 0)), min(NO_UPPER, NO_UPPER - max(upper, 0))
         for j in range(np.uint64(end - begin)):
-            member_time = scratch.times[member, j]
-            if member_time == NULL_TIME:
-                scratch.lower[j], scratch.upper[j] = NO_UPPER, NO_LOWER
-            else:
-                scratch.lower[j] = max(scratch.lower[j], _sum(member_time, lower))
-                scratch.upper[j] = min(scratch.upper[j], _sum(member_time, upper))
+            time = scratch.times[member, j]
+            low = NO_LOWER if lower == NO_LOWER else min(max(time, least_of_lower), most_of_lower) + lower
+            high = NO_UPPER if upper == NO_UPPER else min(max(time, least_of_upper), most_of_upper) + upper
+            is_null = time == NULL_TIME
+            scratch.lower[j] = max(scratch.lower[j], NO_UPPER if is_null else low)
+            scratch.upper[j] = min(scratch.upper[j], NO_LOWER if is_null else high)
 
 
 @njit(cache=True, forceinline=True)
@@ -306,16 +309,6 @@ def _is_timed(nodes: Any, node: Any) -> Any:
     """Whether somebody asks about times."""
     is_per_leg = nodes.class_begin[node + 1] - nodes.class_begin[node] > 1
     return is_per_leg or nodes.loose_begin[node] < nodes.loose_begin[node + 1]
-
-
-@njit(cache=True, forceinline=True)
-def _sum(time: Any, apart: Any) -> Any:
-    """As far as times go: an end that is no end stays none."""
-    if apart == NO_LOWER or (apart < 0 and time < NO_LOWER - apart):
-        return NO_LOWER
-    if apart == NO_UPPER or (apart > 0 and time > NO_UPPER - apart):
-        return NO_UPPER
-    return time + apart
 
 
 @njit(cache=True, forceinline=True)
