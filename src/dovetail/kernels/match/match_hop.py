@@ -27,7 +27,7 @@ from numba import njit
 
 from dovetail.kernels.match.find_runs import find_runs
 from dovetail.kernels.match.special_values import ALL_PASS, NO_LOWER, NO_UPPER, NULL_TIME
-from dovetail.kernels.pointers import load32, load64, trailing_zeros
+from dovetail.kernels.pointers import load32, load64, prefetch, trailing_zeros
 
 BLOCK_ROWS = 1024
 CANDIDATES = 4096
@@ -333,7 +333,8 @@ def _expand(codes: Any, stored: Any, here: Any, runs: Any, run: Any, entry: Any,
             scratch.candidate_row[count] = row
             scratch.candidate_stored[count] = stored_row
             if is_timed:
-                scratch.candidate_time[count] = np.int64(load64(time))
+                prefetch(time)
+                scratch.candidate_time[count] = np.int64(time)
             count += _ONE
             at += _ONE
         if count == most:
@@ -361,7 +362,7 @@ def _near(stored: Any, here: Any, candidates: Any, scratch: Any) -> Any:
         bucket = tables.members[first_member + (ref >> _REF_BITS)]
         is_near = (scratch.passing[bucket] | scratch.tested[bucket]) != np.uint64(0)
         if is_timed:
-            k, time = row - np.uint64(here.begin), scratch.candidate_time[c]
+            k, time = row - np.uint64(here.begin), np.int64(load64(np.uint64(scratch.candidate_time[c])))
             scratch.candidate_time[count] = time
             is_free = (scratch.lower[k] == NO_LOWER) & (scratch.upper[k] == NO_UPPER)
             is_near &= is_free | ((time >= scratch.lower[k]) & (time <= scratch.upper[k]))
