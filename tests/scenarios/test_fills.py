@@ -25,6 +25,7 @@ from tests.support.cases import EngineCase, QueryCase, StreamCase, moment_of
 from tests.support.generators.cases import START_US
 from tests.support.generators.chain_cases import COLUMNS
 from tests.support.oracles.answers import DuckDbOracle, answers_of_table
+from tests.support.restless import bundles_of_few
 
 BATCHES = 14
 KEPT_FROM = 5
@@ -226,11 +227,13 @@ def test_the_rows_of_one_user_do_not_hide_behind_what_another_asks(tmp_path: Pat
     assert running.probing_batches() == list(range(BATCHES))
 
 
-def test_fills_do_not_change_what_is_known_of_joins(tmp_path: Path) -> None:
+@pytest.mark.parametrize("fanout", [2, 1000])
+def test_fills_do_not_change_what_is_known_of_joins(tmp_path: Path, fanout: int) -> None:
     case = case_of(("q", CHAIN, 0), batches=8)
-    filled = Running(case, tmp_path / "filled", from_batch_five()).run()
-    waiting = Running(case, tmp_path / "waiting", from_batch_five(), may_fill=False)
-    waiting.run()
+    with bundles_of_few(fanout):
+        filled = Running(case, tmp_path / "filled", from_batch_five()).run()
+        waiting = Running(case, tmp_path / "waiting", from_batch_five(), may_fill=False)
+        waiting.run()
     known, other = (r.session.engine.head.statistics.observed for r in (filled, waiting))
     stored = f"rows stored in {STORE}"
     assert {str(f): t for f, t in known.tallies.items() if str(f) != stored} == {

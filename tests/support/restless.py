@@ -20,7 +20,7 @@ from dovetail.engine.planning.key_group_placer import KeyGroupPlacer
 from dovetail.engine.planning.seek_placement import PlacingRules
 from dovetail.kernels.fold.group_rows import KeyColumn, codes_of_keys, key_column
 from dovetail.runtime.groups import partial_groups
-from dovetail.runtime.probe import bundles
+from dovetail.runtime.probe import bundles, hop_tables
 from dovetail.stats.catalog import StatsCatalog
 from tests.support.asserts import CaseFailed
 from tests.support.colliding_keys import let_keys_collide
@@ -65,6 +65,7 @@ def bundles_of_few(fanout: int) -> Iterator[None]:
     """So many buckets are searched as one; cases have few batches."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bundles, "FANOUT", fanout)
+        patch.setattr(hop_tables, "WORTH_BUNDLES", 0)
         yield
 
 

@@ -98,7 +98,7 @@ def random_scenario(seed: int, kinds: Sequence[str] = KINDS) -> Scenario:
     if about == GROUPED and rng.random() < 0.25:
         scenario = replace(scenario, options={**scenario.options, "factorize": False})
     scenario = _with_events(replace(scenario, do_codes_collide=rng.random() < 0.15), about, rng)
-    return replace(scenario, bundle_fanout=rng.choice([None, 3]))
+    return replace(scenario, bundle_fanout=rng.choice([None, 2, 3]))
 
 
 def _with_events(scenario: Scenario, about: str, rng: Random) -> Scenario:
