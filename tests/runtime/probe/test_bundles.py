@@ -2,17 +2,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail.kernels.match.entry_tables import TableEntries, make_directory
 from dovetail.runtime.probe import bundles
-from dovetail.runtime.probe.bundles import Bundles, Covering
+from dovetail.runtime.probe.bundles import Bundles, Covering, bundles_of
+from dovetail.runtime.probe.hop_tables import WORTH_BUNDLES
 from dovetail.runtime.probe.snapshot import BucketFacts
+from dovetail.testing.local_session import LocalSession
 
 NOBODY = 9999
 ROWS = 20
@@ -157,3 +161,20 @@ def test_tables_do_not_share_bundles_and_are_forgotten_when_nobody_asks() -> Non
 def test_rows_without_times_have_none() -> None:
     buckets = Buckets(list(range(8)), store=Store(event_time=None))
     assert all(entries.times is None for entries, _, _ in cover(Bundles(), buckets).bundled)
+
+
+def test_a_session_bundles_buckets_once_they_are_looked_into_often_enough(tmp_path: Path) -> None:
+    """One query looks once into each of few buckets; with as many as make it worth while they are few again."""
+    schema = pa.schema([("k", pa.int64()), ("ts", pa.timestamp("us", "UTC"))])
+    with LocalSession(tmp_path, partitions=1, merge_fanout=1 << 20) as session:
+        for name in "ab":
+            session.create_stream(name, schema, "ts", "1 hour")
+        session.create_query("SELECT a.k FROM a JOIN b ON a.k = b.k AND b.ts = a.ts", "q")
+        sizes = []
+        for batch in range(WORTH_BUNDLES + 3):
+            rows = pa.table([[1, 2, 3], pa.array([batch] * 3, schema.field("ts").type)], schema=schema)
+            session.push({"a": rows, "b": rows})
+            sizes.append(bundles_of(tmp_path).bytes)
+        assert session.results("q").num_rows == 3 * len(sizes)
+    assert not any(sizes[:WORTH_BUNDLES])
+    assert sizes[-1] > 0
