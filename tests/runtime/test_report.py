@@ -10,6 +10,7 @@ from dovetail.plan.query_limits import BatchLimits, Found, QueryLimits
 from dovetail.plan.store_plan import IndexPlan
 from dovetail.query.expression import Column
 from dovetail.query.types import BIGINT
+from dovetail.runtime.entries import Entries
 from dovetail.runtime.report import (
     BadCount,
     GroupCount,
@@ -46,9 +47,9 @@ def full_report() -> TaskReport:
         bad_files=[BadFile("a", "p", 3, 2, 900, 12, unread="file:/x")],
         retried=[RetriedFile("p", ["k"])],
         unread=[UnreadFile("a", "file:/x")],
-        steps=[StepCount("a#1", 1, 2, 3, copies=4)],
+        steps=Entries(StepCount, [StepCount("a#1", 1, 2, 3, copies=4)]),
         work=[UnitWork(1, 2, 3, 4, 0.5)],
-        selections=[SelectionCount("a", "v > 1", 9, 4)],
+        selections=Entries(SelectionCount, [SelectionCount("a", "v > 1", 9, 4)]),
         query_sets=[QuerySets("a", 9, 8, [2], "7f01")],
         keys=[keys],
         key_groups=[KeyGroups("a", 9, 2, ["[k]"], "AAAA")],
@@ -90,8 +91,8 @@ def test_no_field_of_another_task_is_lost(name: str) -> None:
     assert getattr(whole, name) == getattr(full_report(), name)
     whole.add(full_report())
     one, two = getattr(full_report(), name), getattr(whole, name)
-    if isinstance(one, list):
-        assert two == [*one, *one]
+    if isinstance(one, list | Entries):
+        assert list(two) == [*one, *one]
     else:
         assert two == {key: value + value for key, value in one.items()}
 

@@ -18,7 +18,8 @@ from dovetail.kernels.match.summarize_codes import count_by_group, heavy_codes, 
 from dovetail.kernels.select.select_rows import SelectionWords, spread_rows
 from dovetail.plan.query_limits import BatchLimits, Found
 from dovetail.plan.store_plan import IndexPlan, StorePlan
-from dovetail.runtime.report_fields import kept_in_task, listed, rules_of, summed
+from dovetail.runtime.entries import Entries
+from dovetail.runtime.report_fields import in_columns, kept_in_task, listed, rules_of, summed
 from dovetail.runtime.stopwatch import Stopwatch
 from dovetail.stats.key_sketch import SKETCH_CODES
 from dovetail.stats.key_stats import MAX_HISTOGRAM_GROUPS
@@ -255,11 +256,11 @@ class TaskReport:
     bad_files: list[BadFile] = listed(BadFile)
     retried: list[RetriedFile] = listed(RetriedFile)
     unread: list[UnreadFile] = listed(UnreadFile)
-    selections: list[SelectionCount] = listed(SelectionCount)
+    selections: Entries[SelectionCount] = in_columns(SelectionCount)
     query_sets: list[QuerySets] = listed(QuerySets)
     keys: list[KeyCount] = listed(KeyCount)
     key_groups: list[KeyGroups] = listed(KeyGroups)
-    steps: list[StepCount] = listed(StepCount)
+    steps: Entries[StepCount] = in_columns(StepCount)
     work: list[UnitWork] = listed(UnitWork)
     samples: list[MatchSample] = listed(MatchSample)
     results: list[ResultPart] = listed(ResultPart)

@@ -3,6 +3,7 @@
 Both are said once, where a field is declared. A field that says nothing is refused as soon as its record is defined:
 
     streams: list[StreamCount] = listed(StreamCount)      all tasks' entries, one after the other
+    steps: Entries[StepCount] = in_columns(StepCount)     the same, of thousands: kept by column
     seconds_by_part: dict[str, float] = summed()          by key, the sum over all tasks
     void_queries: set[str] = kept_in_task(set)            never leaves the task
 """
@@ -12,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
+
+from dovetail.runtime.entries import Entries
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -29,9 +32,13 @@ class Rule:
 
 
 def listed(entry: type[T], to_json: Convert | None = None, from_json: Convert | None = None) -> list[T]:
-    """Flat records travel by column, as there are thousands of some; others say how each of them does."""
+    """Flat records travel by column; others say how each of them does."""
     if to_json is None or from_json is None:
-        rule = Rule(list.extend, _columns, lambda columns: [entry(*values) for values in zip(*columns, strict=True)])
+        rule = Rule(
+            list.extend,
+            lambda entries: Entries(entry, entries).columns,
+            lambda columns: list(Entries.of_columns(entry, columns)),
+        )
     else:
         one_to_json, one_from_json = to_json, from_json
         rule = Rule(
@@ -43,9 +50,11 @@ def listed(entry: type[T], to_json: Convert | None = None, from_json: Convert | 
     return declared
 
 
-def _columns(entries: list[Any]) -> list[list[Any]]:
-    """The values of all entries field by field, in the order of the fields."""
-    return [list(column) for column in zip(*(vars(each).values() for each in entries), strict=True)]
+def in_columns(entry: type[T]) -> Entries[T]:
+    """Flat records of which there are thousands: they are kept as they travel."""
+    rule = Rule(Entries.extend, lambda entries: entries.columns, lambda columns: Entries.of_columns(entry, columns))
+    declared: Entries[T] = field(default_factory=lambda: Entries(entry), metadata={_RULE: rule})
+    return declared
 
 
 def summed(to_json: Convert = lambda value: value, from_json: Convert = lambda value: value) -> dict[str, V]:

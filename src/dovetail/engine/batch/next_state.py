@@ -23,7 +23,8 @@ from dovetail.plan.shared_plan import SharedPlan
 from dovetail.plan.store_plan import StorePlan
 from dovetail.plan.watermarks import moved_watermarks
 from dovetail.query.stream import Stream
-from dovetail.runtime.report import STATISTICS, TaskReport, newest_times
+from dovetail.runtime.entries import Entries
+from dovetail.runtime.report import STATISTICS, StepCount, TaskReport, newest_times
 from dovetail.store.bucket_file import BucketMeta, by_store
 from dovetail.store.commit import Draft
 from dovetail.store.manifest import Arrival, ResultPart
@@ -138,7 +139,9 @@ def _lost_intermediates(plan: SharedPlan, failed: set[str]) -> set[str]:
 
 def _without_steps(report: TaskReport, nodes: set[str]) -> TaskReport:
     """Where a query was stopped pairs were left out: planners shall not learn from such counts."""
-    return replace(report, steps=[count for count in report.steps if count.node not in nodes]) if nodes else report
+    if not nodes:
+        return report
+    return replace(report, steps=Entries(StepCount, (count for count in report.steps if count.node not in nodes)))
 
 
 def _max_times(before: Mapping[str, int], newest: Mapping[str, int]) -> dict[str, int]:

@@ -9,6 +9,7 @@ from functools import cached_property
 from dovetail.engine.bad_rows import BadRowTotals
 from dovetail.engine.explain.records.partitions import PlacementExplained
 from dovetail.engine.planning.elastic_units import UnitsNow
+from dovetail.runtime.entries import Entries
 from dovetail.stats.estimate import Estimate
 
 
@@ -181,7 +182,7 @@ class BatchFigures:
     epoch: int = 0
     seconds_by_part: Mapping[str, float] = field(default_factory=dict)
     streams: tuple[StreamFigures, ...] = ()
-    queries: tuple[QueryFigures, ...] = ()
+    queries: Entries[QueryFigures] = field(default_factory=lambda: Entries(QueryFigures))
     stores: tuple[StoreFigures, ...] = ()
     groups: tuple[GroupFigures, ...] = ()
     count_steps: Callable[[], tuple[StepFigures, ...]] = tuple

@@ -20,10 +20,15 @@ class RecentBatches:
         self._batches: deque[BatchFigures] = deque(maxlen=REMEMBERED)
 
     def note(self, figures: BatchFigures) -> None:
-        """A batch may be told twice: with what went wrong in its telling."""
+        """A batch may be told twice: with what went wrong in its telling.
+
+        Of those before it the steps, if somebody asked for them, are forgotten: thousands, to be counted again if need be.
+        """
         if self._batches and self._batches[-1].batch == figures.batch:
             self._batches[-1] = figures
         else:
+            if self._batches:
+                self._batches[-1] = replace(self._batches[-1])
             self._batches.append(figures)
 
     @property

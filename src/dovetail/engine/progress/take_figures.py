@@ -29,6 +29,7 @@ from dovetail.engine.progress.figures import (
 from dovetail.engine.state import EngineState
 from dovetail.plan.query_limits import Found
 from dovetail.plan.shared_plan import SharedPlan
+from dovetail.runtime.entries import Entries
 from dovetail.runtime.report import GroupCount, StepCount, TaskReport, UnitWork
 from dovetail.stats.catalog import MATCH_KINDS, StatsCatalog
 from dovetail.store.bucket_file import BucketMeta, by_store
@@ -97,21 +98,24 @@ def _of_streams(done: FinishedBatch, watermarks: Mapping[str, int], idle: frozen
 
 def _of_queries(
     state: EngineState, results: Iterable[ResultPart], found: Mapping[str, Found]
-) -> tuple[QueryFigures, ...]:
+) -> Entries[QueryFigures]:
     """Those that run or stand still, and those that ended with this batch."""
     rows: Counter[str] = Counter()
     for result in results:
         rows[result.query] += result.rows
-    return tuple(
-        QueryFigures(
-            record.name,
-            record.state.value,
-            rows[record.id],
-            record.total_rows,
-            found.get(record.id, Found()).ms,
-        )
-        for record in state.registry.records
-        if record.dropped_batch is None or record.dropped_batch == state.batch
+    return Entries(
+        QueryFigures,
+        (
+            QueryFigures(
+                record.name,
+                record.state.value,
+                rows[record.id],
+                record.total_rows,
+                found.get(record.id, Found()).ms,
+            )
+            for record in state.registry.records
+            if record.dropped_batch is None or record.dropped_batch == state.batch
+        ),
     )
 
 
@@ -155,7 +159,7 @@ def _texts_of_steps(plan: SharedPlan) -> dict[str, str]:
 _step_texts = OncePer(_texts_of_steps)
 
 
-def _of_steps(plan: SharedPlan, counts: list[StepCount], served: ServedQueries) -> tuple[StepFigures, ...]:
+def _of_steps(plan: SharedPlan, counts: Entries[StepCount], served: ServedQueries) -> tuple[StepFigures, ...]:
     """Those that find pairs, and of the others those that were counted."""
     counts_by_node: dict[str, list[StepCount]] = {}
     for count in counts:

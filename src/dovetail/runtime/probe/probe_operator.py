@@ -110,12 +110,19 @@ class ProbeOperator:
             node.id, self._work.hop, len(partial.codes) + unwanted_rows, 0, wanted_rows, copies=route.copies[part]
         )
         self._work.probed_rows += count.probe_rows
+        self._probe_counted(node, partial, count, start_times, part)
         if node.step.before_batch is None:
             # What a fill joins is not what new rows meet: planners shall not learn from it.
             self._report.steps.append(count)
+
+    def _probe_counted(
+        self, node: ProbeNode, partial: Partial, count: StepCount, start_times: I64 | None, part: Part
+    ) -> None:
+        """What is found is added to `count`."""
         facts = facts_of(self._task.plan, node, self._task.timezone)
         if facts.queries <= self._report.void_queries:
             return
+        route = self.route(node)
         with self._report.charging(facts.queries):
             members, bounds = facts.members, facts.bounds
             selections = self.selection_bits(node.step.target, node.legs)

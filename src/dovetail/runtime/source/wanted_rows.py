@@ -78,11 +78,10 @@ class RowSelector:
         decided = self._decided(store, columns, length, set() if is_counted else {filled_by(store.id)})
         if is_counted:
             with self._report.timed(STATISTICS):
-                self._report.selections += [
-                    SelectionCount(store.id, store.selection_names[place], length, count)
-                    for place, count in enumerate(decided.counts.tolist())
-                    if place not in decided.words.failed
-                ]
+                for place, count in enumerate(decided.counts.tolist()):
+                    if place not in decided.words.failed:
+                        name = store.selection_names[place]
+                        self._report.selections.append(SelectionCount(store.id, name, length, count))
                 self._report.query_sets += sample_query_sets(store, decided.words)
         rows = StoreRows(columns, decided.words, times, length)
         if not store.keeps_all:
