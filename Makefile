@@ -64,7 +64,7 @@ bench-report: $(STAMP) ## Rewrite docs/benchmarks.md and its plots from docs/ben
 bench-quick: $(STAMP) ## Run a short form of all suites, to see that they work
 	@set -e; for suite in $(SUITES); do $(BIN)/dovetail bench $$suite --quick --json bench-results/quick/$$suite.json; done
 
-compare: $(STAMP) ## Compare this tree's speed with a revision's, in turn (BEFORE=main; a quarter of an hour)
+compare: $(STAMP) ## Compare this tree's speed with a revision's, in turn (BEFORE=main; half an hour)
 	@$(BIN)/python -m benchmarks.compare.compare $(BEFORE)
 
 options: $(STAMP) ## Rewrite docs/options.md from the records that hold the options

@@ -1,9 +1,11 @@
 """`make compare BEFORE=REVISION`: is this tree slower than it was at some revision?
 
-    python -m benchmarks.compare.compare REVISION [--pairs 7] [--only CASE ...] [--json FILE]
+    python -m benchmarks.compare.compare REVISION [--pairs 7] [--starts 3] [--only CASE ...] [--json FILE]
 
-Both run in turn, pair after pair and each first in every second pair, in processes that stay up, so that both see the
-same good and bad minutes of the machine. What counts is the median of the pairs' ratios; answers must be equal.
+Both run in turn, pair after pair and each first in every second pair, so that both see the same good and bad minutes of
+the machine. They are started anew a few times: how well Java compiled and where memory lies differ from process to
+process, by some 5% either way, and stay as they are while it runs. What counts is the median of all pairs' ratios;
+answers must be equal.
 """
 
 from __future__ import annotations
@@ -66,17 +68,25 @@ class Revision:
         return answer
 
 
-def compare(case: CompareCase, before: Revision, now: Revision, pairs: int) -> dict[str, Any]:
+Pair = tuple[dict[str, Any], dict[str, Any]]
+
+
+def run_pairs(case: CompareCase, before: Revision, now: Revision, pairs: int) -> list[Pair]:
+    """After runs that warm both up."""
     for _ in range(WARM_UP_RUNS):
-        is_equal = before.run(case)["answers"] == now.run(case)["answers"]
-    measured: list[tuple[dict[str, Any], dict[str, Any]]] = []
+        before.run(case), now.run(case)
+    measured: list[Pair] = []
     for number in range(pairs):
         if number % 2:
             later = now.run(case)
             measured.append((before.run(case), later))
         else:
             measured.append((before.run(case), now.run(case)))
-        is_equal &= measured[-1][0]["answers"] == measured[-1][1]["answers"]
+    return measured
+
+
+def figures_of(measured: Sequence[Pair]) -> dict[str, Any]:
+    is_equal = all(before["answers"] == now["answers"] for before, now in measured)
     ratios = [now["seconds"] / before["seconds"] for before, now in measured]
     return {
         "before_s": round(median(before["seconds"] for before, _ in measured), 4),
@@ -88,22 +98,31 @@ def compare(case: CompareCase, before: Revision, now: Revision, pairs: int) -> d
     }
 
 
-def run(revision: str, cases: Sequence[CompareCase], pairs: int, folder: Path, console: Console) -> dict[str, Any]:
+def run(
+    revision: str, cases: Sequence[CompareCase], pairs: int, starts: int, folder: Path, console: Console
+) -> dict[str, Any]:
     source = folder / "before"
     source.mkdir()
     archive = subprocess.run(["git", "archive", revision], cwd=ROOT, check=True, capture_output=True)  # noqa: S603, S607
     subprocess.run(["tar", "x", "-C", str(source)], input=archive.stdout, check=True)  # noqa: S603, S607
     for case in cases:
         write_workload(case.workload, case.files(folder).folder)
-    figures: dict[str, Any] = {"before": revision, "pairs": pairs}
+    measured: dict[str, list[Pair]] = {case.name: [] for case in cases}
     with (folder / "log").open("wb") as log:
-        before, now = (Revision(each / "src", folder, log) for each in (source, ROOT))
-        for case in cases:
-            figures[case.name] = compare(case, before, now, pairs)
-            console.print(case.name, figures[case.name], highlight=False)
-        before.close()
-        now.close()
-    return figures
+        for start in range(starts):
+            before, now = (Revision(each / "src", folder, log) for each in (source, ROOT))
+            for case in cases:
+                measured[case.name] += run_pairs(case, before, now, pairs)
+                ratio = figures_of(measured[case.name])["ratio"]
+                console.print(f"{case.name}: {ratio} after start {start + 1} of {starts}", highlight=False)
+            before.close()
+            now.close()
+    return {
+        "before": revision,
+        "pairs": pairs * starts,
+        "starts": starts,
+        **{name: figures_of(pairs) for name, pairs in measured.items()},
+    }
 
 
 def table(figures: dict[str, Any]) -> Table:
@@ -120,7 +139,8 @@ def table(figures: dict[str, Any]) -> Table:
 def main(given: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("revision")
-    parser.add_argument("--pairs", type=int, default=7)
+    parser.add_argument("--pairs", type=int, default=7, help="after each start")
+    parser.add_argument("--starts", type=int, default=3)
     parser.add_argument("--only", nargs="+", choices=[case.name for case in all_cases()], help="these cases")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args(given)
@@ -128,7 +148,7 @@ def main(given: Sequence[str]) -> int:
     console = Console()
     folder = Path(tempfile.mkdtemp(prefix="dovetail-compare-"))
     try:
-        figures = run(arguments.revision, cases, arguments.pairs, folder, console)
+        figures = run(arguments.revision, cases, arguments.pairs, arguments.starts, folder, console)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     console.print(table(figures))
