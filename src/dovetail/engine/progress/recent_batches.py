@@ -22,7 +22,7 @@ class RecentBatches:
     def note(self, figures: BatchFigures) -> None:
         """A batch may be told twice: with what went wrong in its telling.
 
-        Of those before it the steps, if somebody asked for them, are forgotten: thousands, to be counted again if need be.
+        The steps of those before it, thousands if somebody asked for them, are forgotten, and counted again if need be.
         """
         if self._batches and self._batches[-1].batch == figures.batch:
             self._batches[-1] = figures

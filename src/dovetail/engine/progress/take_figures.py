@@ -96,9 +96,7 @@ def _of_streams(done: FinishedBatch, watermarks: Mapping[str, int], idle: frozen
     )
 
 
-def _of_queries(
-    state: EngineState, results: Iterable[ResultPart], found: Mapping[str, Found]
-) -> Entries[QueryFigures]:
+def _of_queries(state: EngineState, results: Iterable[ResultPart], found: Mapping[str, Found]) -> Entries[QueryFigures]:
     """Those that run or stand still, and those that ended with this batch."""
     rows: Counter[str] = Counter()
     for result in results:

@@ -28,6 +28,7 @@ from dovetail.runtime.source.store_operator import run_store
 from dovetail.runtime.spark.executors import runs_tasks_here
 from dovetail.runtime.spark.pack_columns import Packing
 from dovetail.runtime.spark.shuffle_metrics import ShuffleMetrics
+from dovetail.runtime.spark.worker_memory import keep_freed_memory
 
 MESSAGE_SCHEMA = StructType(
     [
@@ -127,6 +128,7 @@ def _without_plan(task: BatchTask) -> dict[str, Any]:
 
 
 def _with_plan(slim: dict[str, Any], shared: Broadcast[Any]) -> BatchTask:
+    keep_freed_memory()
     plan, streams = shared.value
     return BatchTask(plan=plan, streams=streams, **slim)
 
