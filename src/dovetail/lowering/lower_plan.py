@@ -12,7 +12,7 @@ from dovetail.kernels.word_bits import WORD_BITS
 from dovetail.lowering.check_flat_plan import check_flat_plan
 from dovetail.lowering.flat_plan import NONE, Ask, CodeColumn, FlatHop, FlatLeg, FlatNode, FlatPlan, Way
 from dovetail.lowering.node_arrays import node_arrays
-from dovetail.plan.probe_tree import Leg, ProbeNode, ProbeTree
+from dovetail.plan.probe_tree import Leg, ProbeNode, ProbeTree, member_number
 from dovetail.plan.shared_plan import SharedPlan
 from dovetail.plan.store_plan import ROW, IndexPlan
 from dovetail.query.expression import Column, Expression
@@ -134,7 +134,7 @@ class _Lowering:
         members = {key.relation for key in keys if isinstance(key, Column)}
         if not keys or len(members) != 1 or not all(isinstance(key, Column) for key in keys):
             return NONE, NONE
-        member = int(members.pop()[1:])
+        member = member_number(members.pop())
         columns = tuple(Column(ROW, key.name, key.type) for key in keys if isinstance(key, Column))
         column = CodeColumn(self._store_number[stores[member]], columns, node.step.index.placing)
         return member, self._code_columns.of(column)

@@ -14,12 +14,16 @@ from functools import cached_property
 from dovetail.plan.factorization import Factorization, WhyBuilt
 from dovetail.plan.store_plan import ROW, IndexPlan
 from dovetail.plan.visibility import Visibility
-from dovetail.query.expression import TRUE, Expression, rename_relations
+from dovetail.query.expression import TRUE, Expression, columns_of, rename_relations
 from dovetail.query.join_query import OutputColumn
 
 
 def member_name(position: int) -> str:
     return f"m{position}"
+
+
+def member_number(name: str) -> int:
+    return int(name[1:])
 
 
 @dataclass(frozen=True)
@@ -99,6 +103,15 @@ class ProbeStep:
     def start_index(self) -> IndexPlan:
         """Of a first step: the index of the start's store in whose order its rows probe."""
         return self.probing_index(0)
+
+    @cached_property
+    def probed_by(self) -> tuple[int, str] | None:
+        """Where all keys are of one member: that member, and the id of its store's index by them."""
+        relations = {column.relation for key in self.probe_keys for column in columns_of(key)}
+        if len(relations) != 1:
+            return None
+        member = member_number(relations.pop())
+        return member, self.probing_index(member).id
 
     def probing_index(self, member: int) -> IndexPlan:
         """Where all keys are of one member: its store's index by them, placed as what they probe is."""

@@ -10,7 +10,7 @@ predicates stay with each query's leg: the runtime matches under the loosest and
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, field, replace
 
 from dovetail.optimizer.draft import Draft, count_of
@@ -72,8 +72,21 @@ def share_probe_prefixes(
 def taken_orders(
     queries: tuple[LiveQuery, ...], stats: StatsCatalog, forms: Forms | None = None, orders: Orders | None = None
 ) -> Orders:
-    """The orders by which the trees for the same arguments grow: where nobody decided, the greedy ones."""
-    return _grow(queries, stats, forms or {}, orders or {})[1]
+    """The orders by which the trees for the same arguments grow: where nobody decided, the greedy ones.
+
+    These look for steps that others take: only then is there something to grow, and only what they start from.
+    """
+    forms, orders = forms or {}, orders or {}
+    decided: dict[tuple[str, str], tuple[str, ...] | None] = {}
+    undecided: set[str] = set()
+    for live in queries:
+        for relation in live.query.relations:
+            key = (live.id, relation.alias)
+            decided[key] = _in_form(orders.get(key), forms.get(key, live))
+            if decided[key] is None:
+                undecided.add(store_of(relation))
+    greedy = _grow(queries, stats, forms, orders, undecided)[1] if undecided else {}
+    return {key: order or greedy[key] for key, order in decided.items()}
 
 
 def greedy_orders(queries: tuple[LiveQuery, ...], stats: StatsCatalog) -> Orders:
@@ -82,12 +95,15 @@ def greedy_orders(queries: tuple[LiveQuery, ...], stats: StatsCatalog) -> Orders
 
 
 def _grow(
-    queries: tuple[LiveQuery, ...], stats: StatsCatalog, forms: Forms, orders: Orders
+    queries: tuple[LiveQuery, ...], stats: StatsCatalog, forms: Forms, orders: Orders, stores: Set[str] | None = None
 ) -> tuple[dict[str, _Trie], Orders]:
+    """By store from which they start; `stores` are those that somebody asks for, if not all."""
     roots: dict[str, _Trie] = {}
     taken = {}
     for live in queries:
         for start, relation in enumerate(live.query.relations):
+            if stores is not None and store_of(relation) not in stores:
+                continue
             root = roots.setdefault(store_of(relation), _Trie())
             key = (live.id, relation.alias)
             form = forms.get(key, live)

@@ -13,10 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dovetail.plan.placement import Placement
-from dovetail.plan.probe_tree import ProbeNode, member_name
+from dovetail.plan.probe_tree import ProbeNode
 from dovetail.plan.routing import Routing
 from dovetail.plan.shared_plan import SharedPlan
-from dovetail.query.expression import columns_of
 from dovetail.stats.catalog import StatsCatalog
 from dovetail.stats.observed import IndexName
 
@@ -114,12 +113,10 @@ def _collect(
 
 def _side(node: ProbeNode, stores: tuple[str, ...]) -> IndexName | None:
     """The index whose keys the node is probed with, if they are of one member."""
-    relations = {column.relation for key in node.step.probe_keys for column in columns_of(key)}
-    if len(relations) != 1:
+    if node.step.probed_by is None:
         return None
-    (relation,) = relations
-    member = next(place for place in range(len(stores)) if member_name(place) == relation)
-    return stores[member], node.step.probing_index(member).id
+    member, index = node.step.probed_by
+    return stores[member], index
 
 
 @dataclass(frozen=True)

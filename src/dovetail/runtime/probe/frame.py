@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from dovetail.core.errors import ColumnTooLarge
 from dovetail.kernels.evaluate.sizes import WORK_BYTES
+from dovetail.plan.probe_tree import member_number
 from dovetail.query.expression import Column
 from dovetail.runtime.probe.snapshot import StoreSnapshot
 
@@ -72,7 +73,7 @@ class FrameValues:
 
     def column(self, column: Column) -> pa.Array:
         """`column.relation` is a member's name, m0 or m1 ..."""
-        key = (int(column.relation[1:]), column.name)
+        key = (member_number(column.relation), column.name)
         if key not in self._column_by_name:
             self._column_by_name[key] = self._snapshot(key[0]).column(column, self.frame.refs[key[0]])
         return self._column_by_name[key]
