@@ -214,6 +214,8 @@ NOTE_BY_SUITE: Mapping[str, SuiteNote] = {
         "are those from commit to commit. More buckets come of longer windows over as many times more keys, so a row "
         "finds as many partners among more of them; their number is the one that was counted. The rate that lasts is "
         "the best over batches of one to 32 files that take at most 10 s. A point that would take too long is stopped "
-        "and says so. CPU is counted in ticks of 10 ms.",
+        "and says so. CPU is counted in ticks of 10 ms. The floor is what searches, pairs, answers and new rows of a "
+        "batch take if each is nothing but loads from memory. Spark runs joins of two by themselves; the line of the "
+        "plot is one of them times the queries.",
     ),
 }

@@ -11,6 +11,7 @@ from benchmarks.measure import median, percentile
 from benchmarks.peers.duckdb_peer import DuckDbPeer
 from benchmarks.steady.check import CHECKED_QUERIES, chosen_queries, wrong_answers
 from benchmarks.steady.feed import Feed
+from benchmarks.steady.floor import floor_s
 from benchmarks.steady.mixed_queries import SteadyQuery
 from benchmarks.steady.point import Point
 from benchmarks.steady.steady_session import BatchCost, SteadySession
@@ -88,6 +89,7 @@ def batch_figures(point: Point, costs: Sequence[BatchCost]) -> dict[str, object]
         "results_per_row": round(mean(cost.results for cost in costs) / point.rows_per_batch, 2),
         "buckets_per_store": round(median([cost.buckets_per_store for cost in costs]), 1),
         "live_rows": round(median([cost.live_rows for cost in costs])),
+        "floor_s": float(f"{floor_s(costs[-1].touched, costs[-1].live_rows):.3g}"),
         "duration_ms": {part: round(median([cost.parts_ms[part] for cost in costs]), 1) for part in costs[0].parts_ms},
         "spread": {
             "batch_s": [round(cost.seconds, 3) for cost in costs],

@@ -25,6 +25,9 @@ def steady_rows(figures: Figures) -> list[FigureRow]:
         for name, point in figures.get(axis, {}).items()
         for row in _point_rows(text.format(int(name)), point)
     ]
+    for name, alone in figures.get("spark_alone", {}).items():
+        text = f"Spark's batch of {int(name):,} rows for one join of two, alone (median of {alone['queries']})"
+        rows.append(FigureRow(text, f"{alone['batch_p50_s']} s"))
     rows += [FigureRow(text, times_text(figures[key])) for key, text in GROWTHS.items() if key in figures]
     for name, point in figures.get("by_live_rows", {}).items():
         text = f"{int(name):,} rows kept: memory of a worker; of that no mapped files"
@@ -61,6 +64,10 @@ def _point_rows(name: str, point: Figures) -> list[FigureRow]:
             f"{point['results_per_row']}; {point['buckets_per_store']}; {point['files']:g}; {drift}",
         ),
     ]
+    if point.get("floor_s"):
+        over = point["task_cpu_s"] / point["floor_s"]
+        text = f"{point['floor_s'] * 1e3:.0f} ms; tasks take {over:.1f} times that"
+        rows.append(FigureRow(f"{name}: floor (searches, pairs and bytes alone, one core)", text))
     if point.get("sustained_rows_per_s"):
         rows.append(
             FigureRow(

@@ -22,6 +22,7 @@ from pyspark.sql import SparkSession
 from benchmarks.data.workloads import LATENESS, SCHEMA_DDL, STREAM_NAMES
 from benchmarks.options import BenchError
 from benchmarks.steady.feed import Feed
+from benchmarks.steady.floor import Touched
 from benchmarks.steady.mixed_queries import SteadyQuery
 from benchmarks.steady.point import Point
 from benchmarks.steady.processes import Cpu, Processes
@@ -48,6 +49,7 @@ class BatchCost:
     buckets_per_store: float
     live_rows: int
     parts_ms: Mapping[str, float]
+    touched: Touched
 
 
 @dataclass
@@ -216,4 +218,5 @@ def _cost(progress: Mapping[str, Any], seconds: float, cpu: Cpu, files: int | No
         buckets_per_store=sum(int(store["numBuckets"]) for store in stores) / len(stores),
         live_rows=sum(int(store["numRows"]) for store in stores),
         parts_ms=dict(progress["durationMs"]),
+        touched=Touched.in_batch(progress),
     )

@@ -6,6 +6,7 @@
                   that a row finds as many partners; no bucket is merged with another
     mixed         queries of every kind: residuals, theta, outer joins, aggregates, self-joins
     by_live_rows  memory with 10,000,000 rows kept
+    spark_alone   Spark's own batch for one of the queries, by rows a batch
 
 A batch is a second of event time, and follows the one before at once: time and CPU of all processes from commit to
 commit are the batch's. Then batches of more and more files show the largest rate that lasts, and files that come one a
@@ -22,9 +23,12 @@ from typing import Any
 from benchmarks.options import BenchError, BenchOptions
 from benchmarks.steady.measure_point import Effort, measure_point
 from benchmarks.steady.point import Point
+from benchmarks.steady.spark_alone import spark_alone
 from benchmarks.workbench import Workbench
 
 FEWEST_RESULTS_PER_ROW = 5.0
+ROWS, QUICK_ROWS = (1_000, 10_000, 100_000), (500, 2_000)
+SPARK_ALONE = "spark_alone"
 BATCHES, QUICK_BATCHES = 60, 4
 POINT_LIMIT_S, QUICK_POINT_LIMIT_S = 900.0, 120.0
 SETTLING_BATCHES = 5
@@ -55,19 +59,24 @@ def run(bench: Workbench) -> dict[str, object]:
                 effort = Effort(asked.warm_up, asked.batches, limit_s, asked.sustains)
                 measured[asked.point] = measure_point(bench, f"{axis}.{name}", asked.point, effort)
             figures.setdefault(axis, {})[name] = measured[asked.point]
+    if not bench.options.only or SPARK_ALONE in bench.options.only:
+        rows = QUICK_ROWS if bench.options.quick else ROWS
+        figures[SPARK_ALONE] = {str(each): spark_alone(bench, SPARK_ALONE, Point(rows=each)) for each in rows}
     return {
         **figures,
         **_growth(figures),
         "fewest_results_per_row": FEWEST_RESULTS_PER_ROW,
         "enough_results": _has_enough_results(measured),
-        "results_equal": all(bool(each["results_equal"]) for each in measured.values()),
+        "results_equal": all(
+            bool(each["results_equal"]) for each in (*measured.values(), *figures.get(SPARK_ALONE, {}).values())
+        ),
     }
 
 
 def full_points() -> dict[str, dict[str, Asked]]:
     return {
         "by_queries": {str(count): _asked(Point(count)) for count in (50, 500, 2_000)},
-        "by_rows": {str(rows): _asked(Point(rows=rows)) for rows in (1_000, 10_000, 100_000)},
+        "by_rows": {str(rows): _asked(Point(rows=rows)) for rows in ROWS},
         "by_buckets": {
             str(buckets): _asked(Point(window_scale=scale, merges=False))
             for buckets, scale in ((11, 1), (100, 8), (300, 25))
@@ -86,7 +95,7 @@ def quick_points() -> dict[str, dict[str, Asked]]:
 
     return {
         "by_queries": {str(count): asked(Point(count, 500)) for count in (4, 12)},
-        "by_rows": {str(rows): asked(Point(12, rows)) for rows in (500, 2_000)},
+        "by_rows": {str(rows): asked(Point(12, rows)) for rows in QUICK_ROWS},
         "by_buckets": {"11": asked(Point(12, 500, merges=False))},
         "mixed": {"9": Asked(Point(9, 500, is_mixed=True), 4, QUICK_BATCHES)},
         "by_live_rows": {"10000": replace(asked(Point(4, 2_000, sparse=20)), sustains=False)},
@@ -100,11 +109,10 @@ def _asked(point: Point) -> Asked:
 def _chosen(points: Mapping[str, Mapping[str, Asked]], options: BenchOptions) -> dict[str, dict[str, Asked]]:
     """Those that `--only` names, by axis or by point, with as many batches as are asked for."""
     names = {f"{axis}.{name}" for axis, by_name in points.items() for name in by_name}
-    unknown = [part for part in options.only if part not in names | points.keys()]
+    unknown = [part for part in options.only if part not in names | points.keys() | {SPARK_ALONE}]
     if unknown:
-        raise BenchError(
-            f"steady has no part {', '.join(unknown)}", hint=f"one of: {', '.join((*points, *sorted(names)))}"
-        )
+        parts = ", ".join((*points, SPARK_ALONE, *sorted(names)))
+        raise BenchError(f"steady has no part {', '.join(unknown)}", hint=f"one of: {parts}")
     chosen: dict[str, dict[str, Asked]] = {}
     for axis, by_name in points.items():
         for name, asked in by_name.items():

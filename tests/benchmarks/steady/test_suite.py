@@ -22,6 +22,7 @@ from benchmarks.options import BenchError, BenchOptions
 from benchmarks.report.plots import write_plot
 from benchmarks.report.table import figure_rows
 from benchmarks.steady.feed import Feed
+from benchmarks.steady.floor import Touched, floor_s
 from benchmarks.steady.measure_point import (
     WARMING_BATCHES,
     Effort,
@@ -50,6 +51,7 @@ KEYS = {
     "results_equal",
 }
 RATE_KEYS = {"sustained_rows_per_s", "latency_p50_s"}
+TOUCHED = Touched(new_rows=10, searches=40, pairs=80, answers=60)
 MEASURED: dict[str, Any] = {
     "batches": 60,
     "batch_p50_s": 0.4,
@@ -62,6 +64,7 @@ MEASURED: dict[str, Any] = {
     "results_per_row": 9.0,
     "buckets_per_store": 11.0,
     "live_rows": 130_000,
+    "floor_s": 0.05,
     "worker_rss_gb": 0.5,
     "worker_own_gb": 0.4,
     "sustained_rows_per_s": 60_000,
@@ -86,6 +89,7 @@ FIGURES: dict[str, Any] = {
     "by_queries": {"50": {**MEASURED, "batch_p50_s": 0.2}, "500": MEASURED},
     "by_buckets": {"11": MEASURED, "300": STOPPED},
     "by_live_rows": {"10000000": MEASURED},
+    "spark_alone": {"10000": {"batch_p50_s": 0.3, "queries": 3, "results_equal": True}},
     "enough_results": True,
     "fewest_results_per_row": 5.0,
     "results_equal": True,
@@ -104,7 +108,7 @@ def daemons(processes: Processes) -> set[int]:
 
 
 def cost(seconds: float, worker_s: float = 1.0, driver_s: float = 0.1, files: int | None = None) -> BatchCost:
-    return BatchCost(seconds, Cpu(worker_s, 0.5, driver_s), files, 60, 11.0, 900, {"run": 1.0})
+    return BatchCost(seconds, Cpu(worker_s, 0.5, driver_s), files, 60, 11.0, 900, {"run": 1.0}, TOUCHED)
 
 
 def test_drift_is_the_last_ten_batches_over_the_second_ten() -> None:
@@ -121,6 +125,18 @@ def test_cpu_is_a_mean_over_batches_and_files_are_of_those_that_counted_them() -
     assert figures["driver_ms"] == 100.0
     assert figures["files"] == 7
     assert figures["results_per_row"] == 6.0
+    assert 0 < float(str(figures["floor_s"])) < 1
+
+
+def test_the_floor_grows_with_what_is_touched_and_with_where_it_lies() -> None:
+    more = Touched(TOUCHED.new_rows * 2, *(each * 100_000 for each in (40, 80, 60)))
+    assert floor_s(more, 10_000_000) > floor_s(TOUCHED, 10_000_000) > 0
+    progress = {
+        "streams": [{"numInputRows": 4}, {"numInputRows": 6}],
+        "work": {"partitions": [{"probedRows": 40, "pairs": 30}, {"probedRows": 0, "pairs": 50}]},
+        "queries": [{"numOutputRows": 60}],
+    }
+    assert Touched.in_batch(progress) == TOUCHED
 
 
 def test_parts_are_chosen_by_axis_or_by_point() -> None:
@@ -166,6 +182,8 @@ def test_a_point_that_was_stopped_is_reported_as_stopped() -> None:
     stopped = values["about 300 buckets a store: batch, median"]
     assert stopped == "stopped after 900 s, 0 batches measured; 21.5 s at 41.0 buckets a store"
     assert values["500 template queries: batch, median; 99%"] == "0.4 s; 0.6 s"
+    assert values["500 template queries: floor (searches, pairs and bytes alone, one core)"].startswith("50 ms; tasks")
+    assert values["Spark's batch of 10,000 rows for one join of two, alone (median of 3)"] == "0.3 s"
     assert values["10,000,000 rows kept: memory of a worker; of that no mapped files"].startswith("0.5 GB; 0.4 GB")
     assert "500 queries, 10,000 rows: 0.4 s a batch" in steady_headline(FIGURES)
     assert steady_headline({"by_rows": {}}) == "not all parts were run"
@@ -174,7 +192,9 @@ def test_a_point_that_was_stopped_is_reported_as_stopped() -> None:
 def test_batch_time_is_drawn_by_queries_rows_and_buckets(tmp_path: Path) -> None:
     assert write_plot(FIGURES, tmp_path / "plot.svg")
     drawn = (tmp_path / "plot.svg").read_text(encoding="utf-8")
-    assert all(text in drawn for text in ("queries", "rows a batch", "buckets a store", "CPU of tasks"))
+    assert all(
+        text in drawn for text in ("queries", "rows a batch", "buckets a store", "CPU of tasks", "floor", "Spark")
+    )
 
 
 @pytest.mark.spark
@@ -191,8 +211,9 @@ def test_what_python_workers_spend_is_theirs_and_not_the_drivers(spark: SparkSes
     before = processes.cpu()
     assert spark.sparkContext.parallelize([1, 2], 1).mapPartitions(burn).collect() == [3]
     spent = processes.cpu().since(before)
-    assert 0.9 <= spent.worker_s < 3.0
-    assert spent.driver_s < 0.5
+    # On a busy machine a process pays for more than it does: the driver's share is what would show a mistake.
+    assert spent.worker_s >= 0.9
+    assert spent.driver_s < spent.worker_s / 2
     for pid in processes._workers(_processes()) - daemons(processes):
         os.kill(pid, signal.SIGKILL)
     assert processes.cpu().since(before).worker_s >= spent.worker_s, "a worker that ended takes its time along"
@@ -204,7 +225,10 @@ def test_what_python_workers_spend_is_theirs_and_not_the_drivers(spark: SparkSes
 
 @pytest.mark.spark
 def test_a_point_counts_every_batch_and_has_right_answers(spark: SparkSession, tmp_path: Path) -> None:
-    figures: dict[str, Any] = steady.run(bench_on(spark, tmp_path, only=("mixed.9", "by_queries.4"), batches=3))
+    figures: dict[str, Any] = steady.run(
+        bench_on(spark, tmp_path, only=("mixed.9", "by_queries.4", "spark_alone"), batches=3)
+    )
+    assert all(alone["batch_p50_s"] > 0 and alone["results_equal"] for alone in figures["spark_alone"].values())
     assert figures["results_equal"]
     for point in (figures["mixed"]["9"], figures["by_queries"]["4"]):
         assert point.keys() >= KEYS | RATE_KEYS
