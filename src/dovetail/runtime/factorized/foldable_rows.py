@@ -8,6 +8,7 @@ then builds the joined rows instead.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,30 +24,29 @@ from dovetail.kernels.fold.fold_runs import (
     order_by_time,
     prefix_counts,
 )
-from dovetail.kernels.fold.prefix_sums import PrefixSums, prefix_sums, sums_of_runs
-from dovetail.kernels.fold.range_extremes import Extremes, extremes_of_runs, find_extremes, order_keys
+from dovetail.kernels.fold.prefix_sums import prefix_sums, sums_of_runs
+from dovetail.kernels.fold.range_extremes import extremes_of_runs, find_extremes, order_keys
 from dovetail.query.expression import Call, Column, Expression, all_of
 from dovetail.query.types import BOOLEAN
+from dovetail.runtime.derived import BatchClock, Derived
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 ColumnOf = Callable[[Column], pa.Array]
+_VALUES, _VALID_BEFORE, _SUMS, _EXTREMES, _IS_MIXED = "values", "valid before", "sums", "extremes", "is mixed"
 
 
 class FoldableRows:
     """Entries by code and, where there are `times`, by time; `rows[i]` is the row that entry i stands for."""
 
-    def __init__(self, codes: U64, times: I64 | None, rows: npt.NDArray[Any]) -> None:
+    def __init__(self, codes: U64, times: I64 | None, rows: npt.NDArray[Any], clock: BatchClock | None = None) -> None:
+        """With the clock of a bucket, what is prepared for arguments that nobody asks for any more can be forgotten."""
         order = None if times is None else order_by_time(codes, times)
         self.codes = codes
         self.times = times if times is None or order is None else times[order]
         self.rows = rows if order is None else rows[order]
-        self._values: dict[Expression, pa.Array] = {}
-        self._valid_before: dict[tuple[Expression, ...], I64 | None] = {}
-        self._sums: dict[Expression, PrefixSums] = {}
-        self._extremes: dict[tuple[Expression, bool], Extremes] = {}
-        self._is_mixed: dict[tuple[Expression, ...], bool] = {}
+        self._derived = Derived(clock or BatchClock())
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -54,8 +54,11 @@ class FoldableRows:
     def prepare(self, expressions: Iterable[Expression], column_of: ColumnOf, timezone: str) -> None:
         """Evaluate what is not known yet; `column_of` gives the columns of `rows`."""
         for expression in expressions:
-            if expression not in self._values:
-                self._values[expression] = evaluate(expression, column_of, len(self), timezone=timezone)
+            make = partial(evaluate, expression, column_of, len(self), timezone=timezone)
+            self._derived.of((_VALUES, expression), make)
+
+    def forget_unused(self) -> None:
+        self._derived.forget_unused()
 
     def runs(self, walked_codes: U64, intervals: TimeIntervals | None) -> Runs:
         return find_runs(walked_codes, self.codes, intervals, self.times)
@@ -65,39 +68,43 @@ class FoldableRows:
         return self._of_valid(arguments, runs).lengths
 
     def sums(self, argument: Expression, runs: Runs) -> pa.ListArray:
-        if argument not in self._sums:
-            self._sums[argument] = prefix_sums(self._values[argument].drop_null())
-        return sums_of_runs(self._sums[argument], self._of_valid((argument,), runs))
+        sums = self._derived.of((_SUMS, argument), lambda: prefix_sums(self._values(argument).drop_null()))
+        return sums_of_runs(sums, self._of_valid((argument,), runs))
 
     def extremes(self, argument: Expression, runs: Runs, *, is_max: bool) -> pa.Array:
         """The smallest or the largest value of each run; NULL where it has none."""
-        present = self._values[argument].drop_null()
-        key = (argument, is_max)
-        if key not in self._extremes:
-            self._extremes[key] = find_extremes(order_keys(present, is_max=is_max))
-        places = extremes_of_runs(self._extremes[key], self._of_valid((argument,), runs))
+        present = self._values(argument).drop_null()
+        extremes = self._derived.of(
+            (_EXTREMES, argument, is_max), lambda: find_extremes(order_keys(present, is_max=is_max))
+        )
+        places = extremes_of_runs(extremes, self._of_valid((argument,), runs))
         return present.take(pa.array(places, mask=places < 0))
 
     def mixes_keys(self, keys: tuple[Expression, ...]) -> bool:
         """Whether rows of one code have different keys: then a run is no answer. Codes of 64 bits hardly ever do."""
-        if keys not in self._is_mixed:
-            columns = [self._values[key] for key in keys]
+
+        def is_mixed() -> bool:
+            columns = [self._values(key) for key in keys]
             neighbours = np.flatnonzero(self.codes[1:] == self.codes[:-1])
             befores = [column.take(pa.array(neighbours)) for column in columns]
             afters = [column.take(pa.array(neighbours + 1)) for column in columns]
-            self._is_mixed[keys] = not equal_keys(befores, afters, keys).all()
-        return self._is_mixed[keys]
+            return not equal_keys(befores, afters, keys).all()
+
+        return self._derived.of((_IS_MIXED, keys), is_mixed)
 
     def have_keys(self, keys: tuple[Expression, ...], walked_keys: Sequence[pa.Array], runs: Runs) -> Mask:
         """Which runs, none of them empty, have the key of their walked row. All rows of a run have one key."""
         first = pa.array(runs.begins)
-        return equal_keys([self._values[key].take(first) for key in keys], walked_keys, keys)
+        return equal_keys([self._values(key).take(first) for key in keys], walked_keys, keys)
+
+    def _values(self, expression: Expression) -> pa.Array:
+        return self._derived[_VALUES, expression]
 
     def _of_valid(self, arguments: tuple[Expression, ...], runs: Runs) -> Runs:
         """The runs among the rows that have all arguments."""
-        if arguments not in self._valid_before:
-            self._valid_before[arguments] = _valid_before([self._values[argument] for argument in arguments])
-        before = self._valid_before[arguments]
+        before = self._derived.of(
+            (_VALID_BEFORE, arguments), lambda: _valid_before([self._values(argument) for argument in arguments])
+        )
         return runs if before is None else Runs(before[runs.begins], before[runs.ends])
 
 

@@ -101,7 +101,7 @@ class GroupStore:
 def merge_groups(root: Path, merge: MergeTask, table: GroupTable) -> MergedBuckets:
     """Several buckets as one, in which every group has one row."""
     first, last = merge.buckets[0], merge.buckets[-1]
-    pieces = [_rows(table, Bucket(root, meta), meta, None) for meta in merge.buckets]
+    pieces = [_rows(table, Bucket(root, meta, is_copied=True), meta, None) for meta in merge.buckets]
     level = max(meta.level for meta in merge.buckets) + 1
     folded = fold_groups(table, concat_groups(pieces))
     merged: BucketMeta = write_bucket(

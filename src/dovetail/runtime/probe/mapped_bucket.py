@@ -16,7 +16,7 @@ import pyarrow as pa
 from dovetail.kernels.addresses import address_of
 from dovetail.kernels.arrow_types import arrow_type
 from dovetail.kernels.evaluate.evaluate import evaluate_mask
-from dovetail.kernels.match.entry_tables import Directory, TableEntries, make_directory
+from dovetail.kernels.match.entry_tables import TableEntries, make_directory
 from dovetail.kernels.match.hash_keys import KeyCodes, hash_keys
 from dovetail.kernels.match.match_ranges import EntryValues
 from dovetail.kernels.match.order_values import order_values
@@ -27,6 +27,7 @@ from dovetail.lowering.flat_plan import Ask
 from dovetail.plan.store_plan import EVENT_TIME, IndexPlan
 from dovetail.query.expression import Call, Column, Expression, columns_of
 from dovetail.query.join_query import PRESENT
+from dovetail.runtime.derived import BatchClock, Derived
 from dovetail.runtime.factorized.foldable_rows import FoldableRows
 from dovetail.runtime.probe.route_entries import EntryChoice, RunEntries
 from dovetail.runtime.source.build_index import build_index, order_column
@@ -44,7 +45,10 @@ class KnownPlaces:
     Asks are known by their numbers: hundreds of queries ask a bucket thousands of things.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, clock: BatchClock) -> None:
+        self._clock = clock
+        self.asked_since = clock.batch
+        """When the plan came whose asks these are."""
         self._asks: Sequence[Ask] | None = None
         self._place: I32 = np.empty(0, np.int32)
 
@@ -52,6 +56,7 @@ class KnownPlaces:
         """By number; `find` is asked for those that are new. None is no place now, and asked for again next time."""
         if self._asks is not asks:
             self._asks, self._place = asks, np.full(len(asks), UNKNOWN, np.int32)
+            self.asked_since = self._clock.batch
         found = self._place[numbers]
         new = np.flatnonzero(found == UNKNOWN)
         for at in new.tolist():
@@ -73,25 +78,24 @@ class MappedBucket:
         for word in range(word_count(len(meta.selections))):
             self._add_word(self.file.selection_words(word))
         self._place_by_selection = {name: place for place, name in enumerate(meta.selections)}
-        self._next_place = len(self.words) * WORD_BITS
-        self._built_indexes: dict[str, BucketIndex] = {}
-        self._foldable_rows: dict[tuple[str, EntryChoice, int, bool], FoldableRows] = {}
-        self._entry_values: dict[tuple[str, Expression], EntryValues] = {}
-        self._directories: dict[str, Directory] = {}
-        self._tables: dict[tuple[str, EntryChoice], TableEntries] = {}
-        self._codes: dict[tuple[tuple[Column, ...], int | None], tuple[KeyCodes, tuple[int, int]]] = {}
-        self.known_places = KnownPlaces()
+        self._next_place = self._first_added_place = len(self.words) * WORD_BITS
+        self._no_bits: U64 | None = None
+        self._clock = BatchClock()
+        self._derived = Derived(self._clock)
+        self._placed_in: dict[str, int] = {}
+        """Of selections that came after the bucket, when somebody last asked for their places."""
+        self.known_places = KnownPlaces(self._clock)
 
     def index(self, index: IndexPlan, timezone: str, event_time: str | None) -> BucketIndex:
         """The bucket's index; one that the bucket was written without is built once, of the rows at home."""
-        found = self.file.index(index.id) or self._built_indexes.get(index.id)
-        if found is None:
+
+        def build() -> BucketIndex:
             length = self.meta.home_rows
-            found = build_index(
+            return build_index(
                 index, lambda column: self.file.column(column.name).slice(0, length), length, timezone, event_time
             )
-            self._built_indexes[index.id] = found
-        return found
+
+        return self.file.index(index.id) or self._derived.of(("index", index.id), build)
 
     def entry_values(
         self, index: IndexPlan, expression: Expression, timezone: str, event_time: str | None
@@ -100,46 +104,44 @@ class MappedBucket:
 
         All NULL where the bucket lacks a column: whoever asks for it is too young to use these rows.
         """
-        key = (index.id, expression)
-        if key not in self._entry_values:
+        if expression != EVENT_TIME and not {c.name for c in columns_of(expression)} <= set(self.meta.columns):
+            length = len(self.index(index, timezone, event_time).rows)
+            return EntryValues(np.zeros(length, np.int64), np.ones(length, np.bool_))
+
+        def order() -> EntryValues:
             rows = self.index(index, timezone, event_time).rows
-            if expression != EVENT_TIME and not {c.name for c in columns_of(expression)} <= set(self.meta.columns):
-                return EntryValues(np.zeros(len(rows), np.int64), np.ones(len(rows), np.bool_))
             column = order_column(
                 expression, lambda column: self.file.column(column.name), self.meta.rows, timezone, event_time
             )
             found = order_values(column)
             is_null = None if found.valid_mask is None else ~found.valid_mask[rows]
-            self._entry_values[key] = EntryValues(found.values[rows], is_null)
-        return self._entry_values[key]
+            return EntryValues(found.values[rows], is_null)
+
+        return self._derived.of(("order values", index.id, expression), order)
 
     def entry_table(self, index: IndexPlan, choice: EntryChoice, timezone: str, event_time: str | None) -> TableEntries:
         """Some entries with a directory; a run of neighbours stays where it is, others are put together first."""
-        found = self._tables.get((index.id, choice))
-        if found is None:
+
+        def make() -> TableEntries:
             whole = self.index(index, timezone, event_time)
             # A number that every task knows of the bucket, and no two buckets share.
             part = choice.positions(whole.codes, self.meta.checksum)
             if isinstance(part, slice) and part.step in (None, 1):
-                directory = self._directories.get(index.id)
-                if directory is None:
-                    directory = self._directories[index.id] = make_directory(whole.codes)
-                found = TableEntries(whole.codes, whole.rows, part.start, max(part.start, part.stop), directory)
-            else:
-                codes, rows = np.ascontiguousarray(whole.codes[part]), np.ascontiguousarray(whole.rows[part])
-                found = TableEntries(codes, rows, 0, len(codes), make_directory(codes))
-            if not isinstance(choice, RunEntries):
-                # Those of the codes of this batch nobody asks for again.
-                self._tables[index.id, choice] = found
-        return found
+                directory = self._derived.of(("directory", index.id), lambda: make_directory(whole.codes))
+                return TableEntries(whole.codes, whole.rows, part.start, max(part.start, part.stop), directory)
+            codes, rows = np.ascontiguousarray(whole.codes[part]), np.ascontiguousarray(whole.rows[part])
+            return TableEntries(codes, rows, 0, len(codes), make_directory(codes))
+
+        # Those of the codes of this batch nobody asks for again.
+        return make() if isinstance(choice, RunEntries) else self._derived.of(("table", index.id, choice), make)
 
     def code_address(self, columns: tuple[Column, ...], placing: int | None, timezone: str) -> tuple[int, int]:
         """Where the codes by row of a key of these columns lie, and the bytes that tell which have no NULL: 0 if none.
 
         Computed once.
         """
-        found = self._codes.get((columns, placing))
-        if found is None:
+
+        def make() -> tuple[KeyCodes, tuple[int, int]]:
             known = set(self.meta.columns)
             made = hash_keys(
                 [
@@ -151,8 +153,9 @@ class MappedBucket:
                 placing,
             )
             valid = 0 if made.valid_mask is None else address_of(made.valid_mask)
-            found = self._codes[columns, placing] = made, (address_of(made.codes), valid)
-        return found[1]
+            return made, (address_of(made.codes), valid)
+
+        return self._derived.of(("codes", columns, placing), make)[1]
 
     def place(self, selection: Expression, name: str, timezone: str) -> int:
         """Where the bit of the selection called `name` lies; one that came after the bucket is evaluated once."""
@@ -163,13 +166,45 @@ class MappedBucket:
                 return NONE_PASS
             place = self._place_by_selection[name] = self._next_place
             self._add_bit(place, mask)
+        if place >= self._first_added_place:
+            self._placed_in[name] = self._clock.batch
         return place
 
-    def foldable_rows(self, key: tuple[str, EntryChoice, int, bool], make: Callable[[], FoldableRows]) -> FoldableRows:
+    def foldable_rows(
+        self, key: tuple[str, EntryChoice, int, bool], make: Callable[[BatchClock], FoldableRows]
+    ) -> FoldableRows:
         """Made once: by the index, the entries of it, the place of a selection, and whether they are by time."""
-        if key not in self._foldable_rows:
-            self._foldable_rows[key] = make()
-        return self._foldable_rows[key]
+        return self._derived.of(("foldable", *key), lambda: make(self._clock))
+
+    def next_batch(self) -> None:
+        """Forget what nobody asks for any more, before anybody of the next batch has an address of it."""
+        self._clock.batch += 1
+        if self._clock.is_time_to_forget:
+            self._derived.forget_unused()
+            for each in self._derived:
+                if isinstance(each, FoldableRows):
+                    each.forget_unused()
+            self._forget_added_words()
+
+    def _forget_added_words(self) -> None:
+        """Of words that were added later, those whose selections were last placed long ago, and for another plan.
+
+        A plan that goes on knows its places and does not ask again. Numbers of words stay: in place of one that is
+        forgotten there is one without bits.
+        """
+        since = self.known_places.asked_since
+        names_by_word: dict[int, list[str]] = {}
+        for name in self._placed_in:
+            names_by_word.setdefault(self._place_by_selection[name] // WORD_BITS, []).append(name)
+        for word, names in names_by_word.items():
+            last = max(self._placed_in[name] for name in names)
+            if self.bits_used(word) < WORD_BITS or last >= since or not self._clock.is_long_ago(last):
+                continue
+            for name in names:
+                del self._placed_in[name], self._place_by_selection[name]
+            if self._no_bits is None:
+                self._no_bits = np.zeros(self.meta.rows, np.uint64)
+            self.words[word], self.addresses[word] = self._no_bits, lie_at(self._no_bits)
 
     def values(self, column: Column, rows: npt.NDArray[Any], timezone: str) -> pa.Array:
         """A column of these rows; NULL if the bucket lacks it. Whatever a bucket holds is present."""
@@ -227,7 +262,13 @@ def map_bucket(root: Path, meta: BucketMeta) -> MappedBucket:
 
 
 def forget_buckets(root: Path, live_keys: set[str]) -> None:
-    """Unmap what the snapshot no longer has; other checkpoints' buckets are not ours to forget."""
+    """A batch begins: unmap what its snapshot does not have, and of the rest what was made for nobody who is left.
+
+    Other checkpoints' buckets are not ours to forget.
+    """
     prefix = f"{root}/"
-    for name in [n for n in _mapped_buckets if n.startswith(prefix) and n.removeprefix(prefix) not in live_keys]:
-        del _mapped_buckets[name]
+    for name in [each for each in _mapped_buckets if each.startswith(prefix)]:
+        if name.removeprefix(prefix) in live_keys:
+            _mapped_buckets[name].next_batch()
+        else:
+            del _mapped_buckets[name]

@@ -29,6 +29,7 @@ from dovetail.lowering.flat_plan import Ask
 from dovetail.plan.store_plan import IndexPlan, StorePlan
 from dovetail.query.expression import TRUE, Column, Expression
 from dovetail.query.join_query import PRESENT
+from dovetail.runtime.derived import BatchClock
 from dovetail.runtime.factorized.foldable_rows import FoldableRows
 from dovetail.runtime.probe.mapped_bucket import UNKNOWN, MappedBucket, map_bucket
 from dovetail.runtime.probe.route_entries import EntryChoice, RunEntries
@@ -171,13 +172,13 @@ class StoreSnapshot:
         """Entries whose selection bit lies at `place`, ready to be folded; prepared once per worker and bucket."""
         entries = self.entries(ordinal, index, choice)
 
-        def make() -> FoldableRows:
+        def make(clock: BatchClock | None = None) -> FoldableRows:
             times = entries.times(self.event_time) if is_timed else None
             if place == ALL_PASS:
-                return FoldableRows(entries.codes, times, entries.rows)
+                return FoldableRows(entries.codes, times, entries.rows, clock)
             passing = np.flatnonzero(entries.pass_mask(place))
             passing_times = None if times is None else times[passing]
-            return FoldableRows(entries.codes[passing], passing_times, entries.rows[passing])
+            return FoldableRows(entries.codes[passing], passing_times, entries.rows[passing], clock)
 
         if isinstance(choice, RunEntries):
             # The codes of this batch: nobody asks for just these again.

@@ -22,7 +22,7 @@ from dovetail.store.write_bucket import BucketContent, write_bucket
 
 def run_merge(root: Path, merge: MergeTask, event_time: str | None) -> MergedBuckets:
     """All buckets have one layout, so columns, selection bits and indexes join position by position."""
-    buckets = [Bucket(root, meta) for meta in merge.buckets]
+    buckets = [Bucket(root, meta, is_copied=True) for meta in merge.buckets]
     first, last = merge.buckets[0], merge.buckets[-1]
     runs = _runs(merge.buckets)
     columns = {
