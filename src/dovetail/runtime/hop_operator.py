@@ -33,6 +33,7 @@ from dovetail.runtime.probe.probe_operator import ProbeOperator
 from dovetail.runtime.probe.rows_in_flight import OutgoingRows, RowsInFlight, concat_rows, unpack_rows
 from dovetail.runtime.report import STATISTICS, MergedBuckets, TaskReport, UnitWork
 from dovetail.runtime.result_sink import ResultSink
+from dovetail.runtime.source.guarded_index import IndexGuard
 from dovetail.runtime.source.merge_operator import run_merge
 from dovetail.runtime.source.sample_joins import sample_joins
 from dovetail.runtime.source.store_writer import PIECES_PER_SPLIT
@@ -115,6 +116,9 @@ class _Output:
         self._answers = AnswerFiles(task, partition)
         self._buckets = BucketFiles(Path(task.root), task.batch)
         snapshots = self.opened.snapshots
+        guard = IndexGuard(task.plan, task.limits, self.report)
+        for snapshot in snapshots.values():
+            snapshot.guard = guard
         partitions = task.plan.placement.partition_count
         # No two tasks of a batch may use the same split of a store.
         first_split, last_split = ((hop * partitions + partition) * PIECES_PER_SPLIT for hop in (hops[0], hops[-1]))

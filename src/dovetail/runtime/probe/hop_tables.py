@@ -118,8 +118,11 @@ class HopTables:
         def entries_of(ordinal: int) -> TableEntries:
             return self.entries(snapshot, table.index, table.choice, ordinal)
 
-        covering = self._bundles.cover(snapshot, (table.index.id, table.choice), earlier, entries_of, self._nobody)
-        found = [self._one(table, ordinal) for ordinal in covering.alone]
+        # What is made for those alone that use it now is made anew for others, and so belongs into no bundle.
+        whole = [ordinal for ordinal in earlier if snapshot.has_whole_index(ordinal, table.index)]
+        covering = self._bundles.cover(snapshot, (table.index.id, table.choice), whole, entries_of, self._nobody)
+        alone = sorted(set(earlier) - (set(whole) - set(covering.alone)))
+        found = [self._one(table, ordinal) for ordinal in alone]
         for entries, buckets, time_range in covering.bundled:
             # An older bundle may be put into a larger one while its address is still in use.
             self._held.append(entries)

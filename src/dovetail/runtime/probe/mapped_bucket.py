@@ -5,7 +5,7 @@ They stay mapped between batches; that is a cache checked against the snapshot, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from dovetail.core.errors import charged
 from dovetail.kernels.addresses import address_of
 from dovetail.kernels.arrow_types import arrow_type
 from dovetail.kernels.evaluate.evaluate import evaluate_mask
@@ -72,6 +73,8 @@ class MappedBucket:
     def __init__(self, root: Path, meta: BucketMeta) -> None:
         self.file = Bucket(root, meta)
         self.meta = meta
+        self._clock = BatchClock()
+        self._derived = Derived(self._clock)
         self.words: list[U64] = []
         self.addresses: list[tuple[int, int]] = []
         """Where each of the `words` lies."""
@@ -80,36 +83,50 @@ class MappedBucket:
         self._place_by_selection = {name: place for place, name in enumerate(meta.selections)}
         self._next_place = self._first_added_place = len(self.words) * WORD_BITS
         self._no_bits: U64 | None = None
-        self._clock = BatchClock()
-        self._derived = Derived(self._clock)
         self._placed_in: dict[str, int] = {}
         """Of selections that came after the bucket, when somebody last asked for their places."""
         self.known_places = KnownPlaces(self._clock)
 
-    def index(self, index: IndexPlan, timezone: str, event_time: str | None) -> BucketIndex:
-        """The bucket's index; one that the bucket was written without is built once, of the rows at home."""
+    def index(self, index: IndexPlan, timezone: str, event_time: str | None) -> BucketIndex | Exception:
+        """The bucket's index; one that the bucket was written without is built once, of the rows at home.
 
-        def build() -> BucketIndex:
-            length = self.meta.home_rows
-            return build_index(
-                index, lambda column: self.file.column(column.name).slice(0, length), length, timezone, event_time
-            )
+        Or why it cannot be built of all of them.
+        """
+
+        def build() -> BucketIndex | Exception:
+            try:
+                return self.index_of(index, None, timezone, event_time)
+            except Exception as error:  # noqa: BLE001 - whatever the key raises on these rows
+                return charged(error)
 
         return self.file.index(index.id) or self._derived.of(("index", index.id), build)
 
+    def index_of(self, index: IndexPlan, wanted: Mask | None, timezone: str, event_time: str | None) -> BucketIndex:
+        """Built of some of the rows at home."""
+        length = self.meta.home_rows
+        rows = None if wanted is None else np.flatnonzero(wanted)
+        taken = None if rows is None else pa.array(rows)
+
+        def column_of(column: Column) -> pa.Array:
+            whole = self.file.column(column.name)
+            return whole.slice(0, length) if taken is None else whole.take(taken)
+
+        built = build_index(index, column_of, length if rows is None else len(rows), timezone, event_time)
+        return built if rows is None else built.moved(rows)
+
     def entry_values(
-        self, index: IndexPlan, expression: Expression, timezone: str, event_time: str | None
+        self, key: Hashable, whole: BucketIndex, expression: Expression, timezone: str, event_time: str | None
     ) -> EntryValues:
         """Order values of an expression, in the order of an index; computed once.
 
         All NULL where the bucket lacks a column: whoever asks for it is too young to use these rows.
         """
         if expression != EVENT_TIME and not {c.name for c in columns_of(expression)} <= set(self.meta.columns):
-            length = len(self.index(index, timezone, event_time).rows)
+            length = len(whole.rows)
             return EntryValues(np.zeros(length, np.int64), np.ones(length, np.bool_))
 
         def order() -> EntryValues:
-            rows = self.index(index, timezone, event_time).rows
+            rows = whole.rows
             column = order_column(
                 expression, lambda column: self.file.column(column.name), self.meta.rows, timezone, event_time
             )
@@ -117,23 +134,25 @@ class MappedBucket:
             is_null = None if found.valid_mask is None else ~found.valid_mask[rows]
             return EntryValues(found.values[rows], is_null)
 
-        return self._derived.of(("order values", index.id, expression), order)
+        return self._derived.of(("order values", key, expression), order)
 
-    def entry_table(self, index: IndexPlan, choice: EntryChoice, timezone: str, event_time: str | None) -> TableEntries:
-        """Some entries with a directory; a run of neighbours stays where it is, others are put together first."""
+    def entry_table(self, key: Hashable, whole: BucketIndex, choice: EntryChoice) -> TableEntries:
+        """Some entries of an index, which has that key here, with a directory.
+
+        A run of neighbours stays where it is, others are put together first.
+        """
 
         def make() -> TableEntries:
-            whole = self.index(index, timezone, event_time)
             # A number that every task knows of the bucket, and no two buckets share.
             part = choice.positions(whole.codes, self.meta.checksum)
             if isinstance(part, slice) and part.step in (None, 1):
-                directory = self._derived.of(("directory", index.id), lambda: make_directory(whole.codes))
+                directory = self._derived.of(("directory", key), lambda: make_directory(whole.codes))
                 return TableEntries(whole.codes, whole.rows, part.start, max(part.start, part.stop), directory)
             codes, rows = np.ascontiguousarray(whole.codes[part]), np.ascontiguousarray(whole.rows[part])
             return TableEntries(codes, rows, 0, len(codes), make_directory(codes))
 
         # Those of the codes of this batch nobody asks for again.
-        return make() if isinstance(choice, RunEntries) else self._derived.of(("table", index.id, choice), make)
+        return make() if isinstance(choice, RunEntries) else self._derived.of(("table", key, choice), make)
 
     def code_address(self, columns: tuple[Column, ...], placing: int | None, timezone: str) -> tuple[int, int]:
         """Where the codes by row of a key of these columns lie, and the bytes that tell which have no NULL: 0 if none.

@@ -5,7 +5,7 @@ A reference names a bucket by its ordinal in that order, so tasks can send each 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -34,6 +34,7 @@ from dovetail.runtime.factorized.foldable_rows import FoldableRows
 from dovetail.runtime.probe.mapped_bucket import UNKNOWN, MappedBucket, map_bucket
 from dovetail.runtime.probe.route_entries import EntryChoice, RunEntries
 from dovetail.runtime.source.build_index import with_null_key
+from dovetail.runtime.source.guarded_index import IndexGuard
 from dovetail.store.bucket_file import BucketIndex, BucketMeta
 
 U64 = npt.NDArray[np.uint64]
@@ -138,6 +139,9 @@ class StoreSnapshot:
         self._entries: dict[tuple[int, str, EntryChoice], Entries] = {}
         self._known_places: dict[tuple[Expression, int], Places] = {}
         self._known_addresses: tuple[int, U64] | None = None
+        self.guard: IndexGuard | None = None
+        """Of the task that looks; without one, a key that fails on some row is an error."""
+        self._guarded: dict[tuple[int, str], tuple[Hashable, BucketIndex]] = {}
 
     @cached_property
     def _buckets(self) -> list[MappedBucket]:
@@ -153,14 +157,56 @@ class StoreSnapshot:
         key = (ordinal, index.id, choice)
         if key not in self._entries:
             bucket = self._buckets[ordinal]
-            found = bucket.index(index, self._timezone, self.store.event_time)
+            _, found = self._index(ordinal, index)
             # A number that every task knows of the bucket, and no two buckets share.
             part = choice.positions(found.codes, bucket.meta.checksum)
             self._entries[key] = Entries(bucket, ordinal, found, part)
         return self._entries[key]
 
     def entry_table(self, ordinal: int, index: IndexPlan, choice: EntryChoice) -> TableEntries:
-        return self._buckets[ordinal].entry_table(index, choice, self._timezone, self.store.event_time)
+        return self._buckets[ordinal].entry_table(*self._index(ordinal, index), choice)
+
+    def has_whole_index(self, ordinal: int, index: IndexPlan) -> bool:
+        """Whether the bucket's index has all rows, whoever uses it."""
+        if any(name == index.id for name, _ in self.metas[ordinal].indexes):
+            return True
+        return isinstance(self._buckets[ordinal].index(index, self._timezone, self.store.event_time), BucketIndex)
+
+    def _index(self, ordinal: int, index: IndexPlan) -> tuple[Hashable, BucketIndex]:
+        """Under a key that tells it from others of the bucket: one that fails on some row is of those that want it."""
+        bucket = self._buckets[ordinal]
+        whole = bucket.index(index, self._timezone, self.store.event_time)
+        if isinstance(whole, BucketIndex):
+            return index.id, whole
+        if self.guard is None:
+            raise whole
+        known = self._guarded.get((ordinal, index.id))
+        if known is None:
+            built, wanted = self.guard.made(
+                self.store.id,
+                index,
+                bucket.meta,
+                lambda selections: self._passed_by(bucket, selections),
+                whole,
+                lambda mask: bucket.index_of(index, mask, self._timezone, self.store.event_time),
+            )
+            known = self._guarded[ordinal, index.id] = (index.id, wanted), built
+        return known
+
+    def _passed_by(self, bucket: MappedBucket, selections: Set[Expression]) -> Mask:
+        """The rows at home that pass some of these. One that fails passes none: who asks for it fails elsewhere."""
+        passed = np.zeros(bucket.meta.home_rows, np.bool_)
+        for selection in selections:
+            try:
+                place = bucket.place(selection, str(selection), self._timezone)
+            except Exception as error:  # noqa: BLE001 - whatever the selection raises on these rows
+                charged(error)
+                continue
+            if place == ALL_PASS:
+                return np.ones(len(passed), np.bool_)
+            if place != NONE_PASS:
+                passed |= has_bit(bucket.words[place // WORD_BITS], place)[: len(passed)]
+        return passed
 
     def code_addresses(self, columns: tuple[Column, ...], placing: int | None) -> list[tuple[int, int]]:
         """By bucket where the codes of its rows lie, and the bytes that tell which have no NULL in them: 0 if none."""
@@ -197,7 +243,10 @@ class StoreSnapshot:
         """Order values of an expression over `row` (or of `EVENT_TIME`), in the order of these entries."""
         bucket = self._buckets[ordinal]
         return entries.values(
-            expression, lambda: bucket.entry_values(index, expression, self._timezone, self.store.event_time)
+            expression,
+            lambda: bucket.entry_values(
+                *self._index(ordinal, index), expression, self._timezone, self.store.event_time
+            ),
         )
 
     def column(self, column: Column, refs: U64) -> pa.Array:

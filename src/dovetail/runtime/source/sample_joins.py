@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dovetail.core.errors import charged
+from dovetail.core.errors import EvaluationError, charged
 from dovetail.kernels.match.estimate_match import IndexEntries, estimate_match, slice_index, slice_rule
 from dovetail.kernels.match.hash_keys import CodeRange
 from dovetail.plan.sampled_join import SampledJoin
@@ -47,6 +47,8 @@ def _buckets(snapshot: StoreSnapshot, index: IndexPlan, *, is_timed: bool) -> li
     found = []
     for ordinal, meta in enumerate(snapshot.metas):
         if needed <= set(meta.columns):
+            if not snapshot.has_whole_index(ordinal, index):
+                raise EvaluationError("a key that fails on some row says nothing of how often rows meet")
             entries = snapshot.entries(ordinal, index, _ALL_ENTRIES)
             times = snapshot.bucket_times(ordinal) if is_timed else None
             found.append(IndexEntries(entries.codes, entries.rows, times, meta.home_rows))

@@ -134,25 +134,22 @@ class RowShipper:
             yield there, homes
 
     def _targets(self, store: StorePlan, index: IndexPlan, rows: StoreRows) -> I64 | None:
-        """By row the partition that its key sends it to, `_NOWHERE` where it is not indexed; None if the key fails."""
+        """By row the partition that its key sends it to, `_NOWHERE` where it is not indexed.
+
+        None if the key fails on some row: then no bucket has the index, and users have it made of rows that they want.
+        """
 
         def keys_of(kept: StoreRows) -> RowKeys:
             timezone = self._task.timezone
             return row_keys(index, lambda c: kept.columns[c.name], kept.length, timezone, store.event_time)
 
         made = self._selector.guarded(store, index, rows, keys_of)
-        if made is None:
+        if made is None or made[1] is not None:
             return None
-        keys, wanted = made
+        keys, _ = made
         placement = self._task.plan.placement_of(store.id, index)
         found: I64 = np.array(placement.partition_by_group)[group_of_codes(keys.codes, placement.group_count)]
-        if keys.valid_mask is not None:
-            found = np.where(keys.valid_mask, found, _NOWHERE)
-        if wanted is None:
-            return found
-        targets = np.full(rows.length, _NOWHERE)
-        targets[wanted] = found
-        return targets
+        return found if keys.valid_mask is None else np.where(keys.valid_mask, found, _NOWHERE)
 
     def _failed(self, store: StorePlan, rows: StoreRows, indexes: Collection[str]) -> Iterator[Message]:
         selections = [store.selection_names[place] for place in rows.selections.failed]

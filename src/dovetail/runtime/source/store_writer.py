@@ -81,13 +81,15 @@ class StoreWriter:
         )
 
     def _indexes(self, store: StorePlan, rows: StoreRows) -> dict[str, BucketIndex]:
-        """Those that fail are left out."""
+        """Those that fail on some row are left out: of how many rows such an index is, is a matter of who uses it then.
+
+        Whoever does has it made in memory, of the rows that they want (`runtime/source/guarded_index.py`).
+        """
         found = {}
         for index in store.indexes:
             made = self._selector.guarded(store, index, rows, partial(self._index, store, index))
-            if made is not None:
-                built, wanted = made
-                found[index.id] = built if wanted is None else built.moved(np.flatnonzero(wanted))
+            if made is not None and made[1] is None:
+                found[index.id] = made[0]
         return found
 
     def _index(self, store: StorePlan, index: IndexPlan, rows: StoreRows) -> BucketIndex:

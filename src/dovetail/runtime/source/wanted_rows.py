@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -14,12 +14,13 @@ from dovetail.core.errors import charged
 from dovetail.kernels.evaluate.work_limit import work_limit
 from dovetail.kernels.select.select_all import AllSelections, select_all
 from dovetail.kernels.select.select_rows import Mask, SelectionWords, any_of
-from dovetail.plan.affected_queries import queries_of_index, queries_of_selection, selections_of_queries
+from dovetail.plan.affected_queries import queries_of_index, queries_of_selection
 from dovetail.plan.fill import filled_by
 from dovetail.plan.store_plan import IndexPlan, StorePlan
-from dovetail.query.expression import TRUE, Column, Expression
+from dovetail.query.expression import Column, Expression
 from dovetail.runtime.batch_task import BatchTask
 from dovetail.runtime.report import STATISTICS, SelectionCount, TaskReport, sample_query_sets
+from dovetail.runtime.source.guarded_key import GuardedKey
 from dovetail.runtime.stopwatch import Stopwatch
 
 Made = TypeVar("Made")
@@ -119,51 +120,18 @@ class RowSelector:
             return make(rows), None
         except Exception as error:  # noqa: BLE001 - whatever the key raises on these rows
             failure = charged(error)
+        guarded = GuardedKey(
+            self._task.plan,
+            store.id,
+            rows.length,
+            lambda selections: self._passed_by(store, selections, rows),
+            self._report,
+            self._task.limits.longest_ms,
+        )
         queries = queries_of_index(self._task.plan, store.id, index)
-        while queries:
-            wanted = self._wanted_by(store, queries, rows)
-            try:
-                if wanted.all():
-                    raise failure  # As it did: it is not tried again, which may take long.
-                return make(rows.where(wanted)), wanted
-            except Exception as error:  # noqa: BLE001 - as above
-                guilty = self._guilty(store, queries, rows, make) or queries
-                self._report.fail(guilty, error)
-                queries = queries - guilty
-        return None
+        return guarded.made(queries, failure, lambda wanted: make(rows.where(wanted)))
 
-    def _guilty(
-        self, store: StorePlan, queries: set[str], rows: StoreRows, make: Callable[[StoreRows], object]
-    ) -> set[str]:
-        """The queries of selections that pass rows on which it fails.
-
-        Those that pass the fewest are tried first. Once that has taken as long as a query may, the others are not:
-        with many selections, finding out who makes everybody wait would make them wait much longer.
-        """
-        masks = {
-            selection: self._passed_by(store, {selection}, rows)
-            for selection in selections_of_queries(self._task.plan, store.id, queries)
-        }
-        if len(masks) == 1:
-            return queries
-        guilty: set[str] = set()
-        watch, longest_ms = Stopwatch(), self._task.limits.longest_ms
-        for selection, mask in sorted(masks.items(), key=lambda each: (int(each[1].sum()), str(each[0]))):
-            try:
-                if longest_ms is None or watch.running_s * 1e3 < longest_ms:
-                    make(rows.where(mask))
-                    continue
-            except Exception as error:  # noqa: BLE001 - as above
-                charged(error)
-            guilty |= queries & queries_of_selection(self._task.plan, store.id, selection)
-        return guilty
-
-    def _wanted_by(self, store: StorePlan, queries: set[str], rows: StoreRows) -> Mask:
-        return self._passed_by(store, selections_of_queries(self._task.plan, store.id, queries), rows)
-
-    def _passed_by(self, store: StorePlan, selections: set[Expression], rows: StoreRows) -> Mask:
-        if TRUE in selections:
-            return np.ones(rows.length, np.bool_)
+    def _passed_by(self, store: StorePlan, selections: Set[Expression], rows: StoreRows) -> Mask:
         places = [place for place, each in enumerate(store.tested_selections) if each in selections]
         return any_of([rows.selections.mask(place) for place in places], rows.length)
 

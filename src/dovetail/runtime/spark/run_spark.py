@@ -28,7 +28,7 @@ from dovetail.runtime.source.store_operator import run_store
 from dovetail.runtime.spark.executors import runs_tasks_here
 from dovetail.runtime.spark.pack_columns import Packing
 from dovetail.runtime.spark.shuffle_metrics import ShuffleMetrics
-from dovetail.runtime.spark.worker_memory import keep_freed_memory
+from dovetail.runtime.worker_memory import keep_freed_memory
 
 MESSAGE_SCHEMA = StructType(
     [

@@ -12,7 +12,7 @@ ROUNDS, ARRAYS, PAGES = 10, 5, 5000
 FAULTS_OF = f"""
 import resource, sys
 import numpy as np
-from dovetail.runtime.spark.worker_memory import keep_freed_memory
+from dovetail.runtime.worker_memory import keep_freed_memory
 
 if sys.argv[1] == "kept" and not keep_freed_memory():
     raise SystemExit("not changed")
