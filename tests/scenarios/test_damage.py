@@ -35,7 +35,7 @@ def test_no_damage_goes_unnoticed(tmp_path: Path, try_all: Callable[[Path, Answe
     assert [outcome for outcome in outcomes if outcome.is_silent] == []
     assert [outcome for outcome in outcomes if not outcome.is_told_well] == []
     told = Counter(outcome.damage.kind for outcome in outcomes if outcome.error is not None)
-    assert set(told) >= {"manifest", "changelog entry", "layout", "result", "answers"}
+    assert set(told) >= {"manifest", "changelog entry", "layout", "result", "answers", "backfill manifest"}
 
 
 @pytest.mark.parametrize("unsynced", list(Unsynced))

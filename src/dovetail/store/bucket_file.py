@@ -188,10 +188,12 @@ class Bucket:
         try:
             content = _content(self._path, meta)
         except OSError as error:
-            raise BucketCorrupt(f"bucket file {meta.path} cannot be read: {error}", hint=_RESTORE_HINT) from error
+            raise BucketCorrupt(
+                f"bucket file {meta.path} cannot be read: {error}", where=str(self._path), hint=_RESTORE_HINT
+            ) from error
         is_trusted = not is_copied and is_own(self._path, self._identity)
         if not is_trusted and checksum_of(content) != meta.checksum:
-            raise _corrupt(meta, "other bytes than were committed")
+            raise _corrupt(self._path, meta, "other bytes than were committed")
         self._batch = pa.ipc.open_file(pa.BufferReader(content)).get_batch(0)
         self._times: dict[str, npt.NDArray[np.int64]] = {}
         self._places = {name: place for place, (name, _) in enumerate(meta.indexes)}
@@ -249,7 +251,7 @@ def check_bucket(root: Path, meta: BucketMeta) -> None:
     path = root / meta.path
     _identity(path, meta)
     if file_checksum(path, meta.offset or 0, meta.size_bytes) != meta.checksum:
-        raise _corrupt(meta, "other bytes than were committed")
+        raise _corrupt(path, meta, "other bytes than were committed")
 
 
 def _identity(path: Path, meta: BucketMeta) -> FileIdentity:
@@ -262,12 +264,12 @@ def _identity(path: Path, meta: BucketMeta) -> FileIdentity:
         ) from None
     end = (meta.offset or 0) + meta.size_bytes
     if found.size_bytes < end or (meta.offset is None and found.size_bytes > end):
-        raise _corrupt(meta, f"{found.size_bytes} bytes, {end} were committed")
+        raise _corrupt(path, meta, f"{found.size_bytes} bytes, {end} were committed")
     return found
 
 
-def _corrupt(meta: BucketMeta, how: str) -> BucketCorrupt:
-    return BucketCorrupt(f"bucket file {meta.path} has {how}: {_lost(meta)}", hint=_RESTORE_HINT)
+def _corrupt(path: Path, meta: BucketMeta, how: str) -> BucketCorrupt:
+    return BucketCorrupt(f"bucket file {meta.path} has {how}: {_lost(meta)}", where=str(path), hint=_RESTORE_HINT)
 
 
 def _lost(meta: BucketMeta) -> str:

@@ -111,7 +111,7 @@ def test_guarded_keys_find_all_that_they_should_whoever_comes_when(
         session.push({stream: rows_of(*own) for stream, own in rows.items()})
     for name, (most, first_batch) in wanted.items():
         status = session.engine.queries.status(session._query_ids[name])
-        assert status.state == QueryState.RUNNING
+        assert status.state == QueryState.RUNNING.value
         expected = [
             (a[0], b[0])
             for a_batch, a in kept["a"]

@@ -80,12 +80,28 @@ def test_old_entries_are_forgotten_and_numbers_go_on(tmp_path: Path, monkeypatch
     for number in range(1, 7):
         log.append(create(f"q{number}", request=f"r{number}"))
     log.forget(4)
+    assert [change.sequence for change in log.after(0)] == [1, 2, 3, 4, 5, 6]
+    log.forget(4)
     assert [change.sequence for change in log.after(0)] == [3, 4, 5, 6]
     assert log.requested(create("q1", request="r1")) is None
     again = Changelog(tmp_path, applied=4)
     assert [change.sequence for change in again.after(0)] == [3, 4, 5, 6]
     again.forget(6)
     assert again.append(create("q7")).sequence == 7
+
+
+def test_entries_of_the_newest_state_stay_until_the_one_before_has_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(changelog, "REQUESTS_REMEMBERED", 2)
+    log = Changelog(tmp_path)
+    for number in range(1, 7):
+        log.append(create(f"q{number}"))
+    log.forget(1)
+    log.forget(6)
+    assert [change.sequence for change in Changelog(tmp_path, applied=1).after(1)] == [2, 3, 4, 5, 6]
+    log.forget(6)
+    assert [change.sequence for change in Changelog(tmp_path, applied=6).after(1)] == [5, 6]
 
 
 @pytest.mark.parametrize("sequence", [2, 3, 4])

@@ -13,7 +13,7 @@ from dovetail.engine.control.query_options import QueryOptions
 from dovetail.engine.control.sink_spec import SinkSpec
 from dovetail.engine.delivery.deliveries import Deliveries
 from dovetail.engine.delivery.delivery import Backoff, Delivery
-from dovetail.engine.delivery.marks import DeliveryMarks
+from dovetail.engine.delivery.marks import Delivered, DeliveryMarks
 from dovetail.runtime.result_batch import ResultBatch, answers_table
 from dovetail.testing.faults import SimulatedCrash
 from dovetail.testing.local_session import LocalSession
@@ -59,6 +59,10 @@ class Setting:
     def crash(self, session: LocalSession, deliveries: Deliveries) -> None:
         deliveries.stop(0.0)
         session.close()
+
+    def damage_newest_batch(self) -> None:
+        newest = max((self.bench.root / "manifests").glob("*.json"))
+        newest.write_bytes(b"")
 
     def push(self, session: LocalSession, number: int) -> None:
         """Batch `number` brings the pair (number, 100 + number)."""
@@ -212,11 +216,59 @@ def test_another_sink_takes_over_where_the_old_one_stood_and_none_ends_it(settin
     session.engine.queries.set_options(query.id, {"sink": None})
     setting.push(session, 3)
     assert deliveries.of(query.id) is None
-    assert DeliveryMarks(setting.bench.root).read() == {}
+    assert DeliveryMarks(setting.bench.root).read() == {query.id: Delivered(2, 3)}
     session.engine.queries.set_options(query.id, {"sink": "third"})
     setting.push(session, 4)
     assert delivery_of(deliveries, query.id).await_delivered(PATIENCE_S)
     assert setting.sinks.rows["third"] == [row(query.id, 4)]
+
+
+def test_a_mark_stays_until_the_state_before_has_no_sink_either(setting: Setting) -> None:
+    session, deliveries = setting.open()
+    query = session.create_query(JOIN, "q", sink="one")
+    setting.push(session, 0)
+    assert delivery_of(deliveries, query.id).await_delivered(PATIENCE_S)
+    session.engine.queries.set_options(query.id, {"sink": None})
+    setting.push(session, 1)
+    setting.crash(session, deliveries)
+    session, deliveries = setting.open()
+    assert set(DeliveryMarks(setting.bench.root).read()) == {query.id}
+    setting.push(session, 2)
+    assert DeliveryMarks(setting.bench.root).read() == {}
+
+
+def test_a_batch_that_took_a_sink_away_and_runs_again_delivers_nothing_twice(setting: Setting) -> None:
+    session, deliveries = setting.open()
+    query = session.create_query(JOIN, "q", sink="one")
+    for number in range(3):
+        setting.push(session, number)
+    assert delivery_of(deliveries, query.id).await_delivered(PATIENCE_S)
+    session.engine.queries.set_options(query.id, {"sink": None})
+    setting.push(session, 3)
+    setting.crash(session, deliveries)
+    setting.damage_newest_batch()
+    session, deliveries = setting.open()
+    assert delivery_of(deliveries, query.id).await_delivered(PATIENCE_S)
+    assert DeliveryMarks(setting.bench.root).read() == {query.id: Delivered(2)}
+    setting.push(session, 3)
+    assert deliveries.of(query.id) is None
+    assert setting.sinks.rows["one"] == [row(query.id, batch) for batch in range(3)]
+
+
+def test_a_sink_that_comes_back_begins_with_its_effect_even_if_nobody_heard_of_it(setting: Setting) -> None:
+    session, deliveries = setting.open()
+    query = session.create_query(JOIN, "q", sink="one")
+    setting.push(session, 0)
+    assert delivery_of(deliveries, query.id).await_delivered(PATIENCE_S)
+    session.engine.queries.set_options(query.id, {"sink": None})
+    setting.push(session, 1)
+    deliveries.stop(PATIENCE_S)
+    session.engine.queries.set_options(query.id, {"sink": "two"})
+    setting.push(session, 2)  # a crash before anybody hears of it
+    session.close()
+    session, deliveries = setting.open()
+    assert delivery_of(deliveries, query.id).await_delivered(PATIENCE_S)
+    assert setting.sinks.rows["two"] == [row(query.id, 2)]
 
 
 def test_a_function_gets_tables_from_now_on_or_from_a_batch_that_it_names(setting: Setting) -> None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 import threading
 from collections.abc import Iterable
 from contextlib import suppress
@@ -21,19 +20,20 @@ from pathlib import Path
 from dovetail.core.errors import HistoryError, QueryError
 from dovetail.core.known_secrets import without_secrets
 from dovetail.core.private_files import private_folder
+from dovetail.engine.backfill.folders import HistoryFolders
 from dovetail.engine.backfill.history import Arrivals, History
 from dovetail.engine.backfill.history_run import HistoryRun
 from dovetail.engine.backfill.record import Backfill, BackfillState, MissingResults
 from dovetail.engine.control.coverage import complete_from
 from dovetail.engine.control.registry import QueryRecord, QueryState
 from dovetail.engine.engine import Engine
-from dovetail.engine.state import EngineState
+from dovetail.engine.state import NO_BATCH, EngineState
 from dovetail.plan.live_query import LiveQuery
 from dovetail.plan.needs import growing_streams
 from dovetail.query.join_kind import JoinKind
 from dovetail.query.join_query import JoinQuery
 from dovetail.store.commit import OnStep, no_step
-from dovetail.store.layout import BACKFILLS, adopted_file, backfill_dir
+from dovetail.store.layout import adopted_file
 from dovetail.store.manifest import Arrival, PastBatch, ResultPart
 
 MAX_FAILURES = 3
@@ -62,6 +62,8 @@ class Backfills:
         self._running: tuple[str, ...] = ()
         self._runs: dict[str, HistoryRun] = {}
         self._failures: dict[str, Failure] = {}
+        self._settled_upto: dict[str, int] = {}
+        self._folders = HistoryFolders(engine.root, engine.head.state)
         self._turn = 0
         engine.attach(self)
 
@@ -113,6 +115,7 @@ class Backfills:
         running = tuple(record.id for record in state.registry.records if record.is_backfilling)
         with self._lock:
             self._running = running
+            self._folders.follow(running)
 
     def _settled(self, state: EngineState, record: QueryRecord) -> tuple[QueryRecord, tuple[ResultPart, ...]]:
         backfill, is_wanted = record.backfill, record.state is QueryState.RUNNING and record.options.backfill
@@ -124,10 +127,13 @@ class Backfills:
             return replace(record, backfill=backfill.ended(BackfillState.CANCELLED)), ()
         with self._lock:
             failure, run = self._failures.get(record.id), self._runs.get(record.id)
+            upto = backfill.adopted_batch if run is None else max(run.committed_batch, backfill.adopted_batch)
+            # Known before this batch commits: a run that begins anew meanwhile must end a chunk there, too.
+            self._settled_upto[record.id] = upto
         files: tuple[ResultPart, ...] = ()
-        if run is not None and run.committed_batch > backfill.adopted_batch:
-            files, adopted_batch = self._adopted(record, run, backfill.adopted_batch, state.batch)
-            backfill = replace(backfill, adopted_batch=adopted_batch, rows=backfill.rows + _rows(files))
+        if run is not None and upto > backfill.adopted_batch:
+            files = self._adopted(record, run, range(backfill.adopted_batch + 1, upto + 1), state.batch)
+            backfill = replace(backfill, adopted_batch=upto, rows=backfill.rows + _rows(files))
         if failure is not None and failure.is_final:
             backfill = backfill.ended(BackfillState.FAILED, failure.error)
         elif run is not None and run.is_complete(backfill.adopted_batch, self._under_way(state)):
@@ -136,18 +142,14 @@ class Backfills:
             return record, ()
         return replace(record, backfill=backfill, total_rows=record.total_rows + _rows(files)), files
 
-    def _adopted(
-        self, record: QueryRecord, run: HistoryRun, after: int, batch: int
-    ) -> tuple[tuple[ResultPart, ...], int]:
-        """What the run has committed since, as answers of `batch`: the same files under names of the session."""
-        new = [(past, results) for past, results in run.committed if past > after]
+    def _adopted(self, record: QueryRecord, run: HistoryRun, past: range, batch: int) -> tuple[ResultPart, ...]:
+        """What the run committed as one of `past`, as answers of `batch`: the same files under names of the session."""
         files = []
-        for _, results in new:
-            for file in results:
-                path = adopted_file(file.path, record.id, batch)
-                _link(run.root / file.path, self._engine.root / path)
-                files.append(replace(file, query=record.id, path=path))
-        return tuple(files), new[-1][0]
+        for file in (file for each, results in run.committed if each in past for file in results):
+            path = adopted_file(file.path, record.id, batch)
+            _link(run.root / file.path, self._engine.root / path)
+            files.append(replace(file, query=record.id, path=path))
+        return tuple(files)
 
     def _under_way(self, state: EngineState) -> PastBatch:
         watermarks = state.watermark_us_by_stream(self._engine.streams.by_name)
@@ -174,10 +176,11 @@ class Backfills:
         return 0.0 if figures is None else figures.durations.total_s
 
     def step(self, max_batches: int) -> int:
-        """Run up to `max_batches` old batches of one backfill as one; how many these were. Frees those that ended."""
+        """Run up to `max_batches` old batches of one backfill as one; how many these were. Frees what ended."""
         with self._lock:
-            running, newest = self._running, self._engine.head.batch
-        self._free_all_but(running)
+            running, kept, newest = self._running, self._folders.kept, self._engine.head.batch
+        self._close_all_but(running)
+        self._folders.remove_all_but(kept)
         waiting = [query for query in running if not self._has_given_up(query)]
         for _ in waiting:
             self._turn += 1
@@ -208,8 +211,12 @@ class Backfills:
 
     def _run_of(self, query: str) -> HistoryRun:
         if query not in self._runs:
-            missing = self._missing(self._engine.queries.record(query))
-            run = HistoryRun(self._engine, missing, self._history, self._arrivals, self._on_step)
+            with self._lock:
+                settled_upto = self._settled_upto.get(query, NO_BATCH)
+            record = self._engine.queries.record(query)
+            ends = {settled_upto} if record.backfill is None else {settled_upto, record.backfill.adopted_batch}
+            missing = self._missing(record)
+            run = HistoryRun(self._engine, missing, self._history, self._arrivals, self._on_step, ends)
             with self._lock:
                 self._runs[query] = run
         return self._runs[query]
@@ -232,17 +239,14 @@ class Backfills:
         with self._lock:
             return query in self._failures and self._failures[query].is_final
 
-    def _free_all_but(self, running: tuple[str, ...]) -> None:
+    def _close_all_but(self, running: tuple[str, ...]) -> None:
         with self._lock:
             ended = {query: run for query, run in self._runs.items() if query not in running}
             self._runs = {query: run for query, run in self._runs.items() if query in running}
             self._failures = {query: each for query, each in self._failures.items() if query in running}
+            self._settled_upto = {query: upto for query, upto in self._settled_upto.items() if query in running}
         for run in ended.values():
             run.close()
-        places = {self._engine.root / backfill_dir(query) for query in running}
-        for folder in sorted((self._engine.root / BACKFILLS).glob("*")):
-            if folder not in places:
-                shutil.rmtree(folder)
 
 
 def _rows(files: Iterable[ResultPart]) -> int:

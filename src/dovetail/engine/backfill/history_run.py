@@ -2,11 +2,14 @@
 
 Its checkpoint lies inside the session's. Its batch numbers are the session's: to commit batch j says that everything
 up to j was run, several old batches at once or one by one. So it goes on after a crash where its last commit left it.
+
+It may have to go back behind what the session adopted: files of it were damaged or removed. Its chunks then end where
+the session's adoption ended, so that each is adopted whole or was adopted before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,9 +34,17 @@ class HistoryRun:
     """Not thread-safe but for `committed`, the batches it has committed, with their answers; it only grows."""
 
     def __init__(
-        self, session: Engine, missing: MissingResults, history: History, arrivals: Arrivals, on_step: OnStep
+        self,
+        session: Engine,
+        missing: MissingResults,
+        history: History,
+        arrivals: Arrivals,
+        on_step: OnStep,
+        ends: Collection[int] = (),
     ) -> None:
+        """No chunk goes beyond one of the batches `ends`, up to which the session has adopted or is adopting."""
         self._session_root = session.root
+        self._ends = ends
         self._missing = missing
         self._history = history
         self._arrivals = arrivals
@@ -74,6 +85,8 @@ class HistoryRun:
             if not self._is_wanted(batch):
                 break
             batches.append(self._arrivals.past(batch))
+            if batch in self._ends:
+                break
         if batches:
             self._run(tuple(batches))
         return len(batches)

@@ -92,6 +92,7 @@ class Changelog:
         if syncs:
             sync(root)
         self._lock = threading.Lock()
+        self._applied = applied
         self._entries = read_changes(root)
         self._check_whole(applied)
         self._by_request = {entry.request: entry for entry in self._entries if entry.request}
@@ -167,9 +168,14 @@ class Changelog:
             return tuple(reversed(newer))
 
     def forget(self, applied: int) -> None:
-        """Entries up to number `applied` are part of a committed state: keep only as many as retries may ask for."""
+        """Entries up to number `applied` are part of a committed state: keep only as many as retries may ask for.
+
+        And those that are not part of the state before: the newest batch may be damaged and run again from that one.
+        """
         with self._lock:
-            gone = [entry for entry in self._entries if entry.sequence <= applied][:-REQUESTS_REMEMBERED]
+            old = [entry for entry in self._entries if entry.sequence <= applied][:-REQUESTS_REMEMBERED]
+            gone = [entry for entry in old if entry.sequence <= self._applied]
+            self._applied = applied
             del self._entries[: len(gone)]
             for entry in gone:
                 if self._by_request.get(entry.request) is entry:

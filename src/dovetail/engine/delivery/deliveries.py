@@ -2,6 +2,9 @@
 
 The committed state says which queries have which sink, marks say how far each is. A sink that takes another's place
 goes on where that one stood. A dropped query's answers are still delivered.
+
+The newest batch may be damaged and run again from the state before it. So the mark of a sink that was taken away stays
+until the next commit: from that state it goes on where it stood.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from dovetail.engine.control.registry import QueryRecord, QueryState
 from dovetail.engine.control.sink_spec import SinkSpec
 from dovetail.engine.delivery.commit_news import CommitNews
 from dovetail.engine.delivery.delivery import Backoff, Deliver, Delivery, Mark, no_mark
-from dovetail.engine.delivery.marks import DeliveryMarks
+from dovetail.engine.delivery.marks import Delivered, DeliveryMarks
 from dovetail.engine.engine import Engine
 from dovetail.query.answer_columns import answer_columns
 from dovetail.runtime.result_batch import ResultBatch, TakeBatch, answers_table
@@ -39,22 +42,33 @@ class Deliveries:
         self._lock = threading.Lock()
         self._by_query: dict[str, Delivery] = {}
         self._functions: dict[str, list[Delivery]] = {}
+        self._ended: set[str] = set()
         self._end_listening: Callable[[], None] | None = None
 
     def start(self) -> None:
         """Go on from the marks, before another batch commits. Starting again changes nothing."""
         if self._end_listening is not None:
             return
-        # A batch that was set aside runs again, and what it finds is delivered again.
-        newest = self._engine.head.batch
-        marks = {query_id: min(batch, newest) for query_id, batch in self._marks.read().items()}
         with self._lock:
-            for query_id, mark in marks.items():
-                self._by_query[query_id] = self._to_sink(query_id, mark)
+            for query_id, delivered in self._marks.read().items():
+                self._go_on(query_id, delivered)
             self._follow_registry()
             for delivery in self._by_query.values():
                 delivery.wake()
         self._end_listening = self._engine.answers.listen(self._on_commit)
+
+    def _go_on(self, query_id: str, delivered: Delivered) -> None:
+        """Where the last session was; what a batch that was set aside finds anew is delivered again."""
+        newest, ended_batch = self._engine.head.batch, delivered.ended_batch
+        after = min(delivered.batch, newest)
+        if ended_batch is not None and ended_batch < newest:
+            self._marks.remove(query_id)
+        elif _sink_of(self._engine.head.state.registry.by_id.get(query_id)) is None:
+            self._end(query_id, after)
+        else:
+            if ended_batch is not None:
+                self._marks.write(query_id, after)
+            self._by_query[query_id] = self._to_sink(query_id, after)
 
     def of(self, query_id: str) -> Delivery | None:
         """The delivery to the query's sink; None before a batch knows of that sink."""
@@ -101,6 +115,9 @@ class Deliveries:
     def _on_commit(self, news: CommitNews) -> None:
         answered = {result.query for result in news.results}
         with self._lock:
+            for query_id in self._ended:
+                self._marks.remove(query_id)
+            self._ended.clear()
             self._follow_registry()
             for query_id in answered:
                 for delivery in self._of_all_kinds(query_id):
@@ -114,9 +131,10 @@ class Deliveries:
         """Begin where a sink took effect, end where it was taken away or its query is forgotten."""
         records = self._engine.head.state.registry.by_id
         for query_id in [known for known in self._by_query if _sink_of(records.get(known)) is None]:
-            if not self._by_query.pop(query_id).close():
+            delivery = self._by_query.pop(query_id)
+            if not delivery.close():
                 _log.warning("query %s has no sink any more, and answers that were not delivered", query_id)
-            self._marks.remove(query_id)
+            self._end(query_id, delivery.delivered_batch)
         accepted = {record.id for record in self._engine.queries.records()} if self._functions else set()
         for query_id in self._functions.keys() - accepted:
             for delivery in self._functions.pop(query_id):
@@ -129,6 +147,11 @@ class Deliveries:
             # Written now: a later change of other options must not move the beginning.
             self._marks.write(record.id, effect - 1)
             self._by_query[record.id] = self._to_sink(record.id, effect - 1)
+
+    def _end(self, query_id: str, delivered_batch: int) -> None:
+        """The newest state has no such sink; the one before it may."""
+        self._marks.write(query_id, delivered_batch, ended_batch=self._engine.head.batch)
+        self._ended.add(query_id)
 
     def _to_sink(self, query_id: str, after: int) -> Delivery:
         def deliver(batch: int, parts: tuple[ResultPart, ...]) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from dovetail.core.sealed_file import FileKind, read_sealed, write_sealed
 from dovetail.store.layout import delivered_file
@@ -14,22 +17,33 @@ _MARK = FileKind(
 )
 
 
+@dataclass(frozen=True)
+class Delivered:
+    """Everything up to `batch`; since `ended_batch`, if there is one, there is no sink."""
+
+    batch: int
+    ended_batch: int | None = None
+
+
 class DeliveryMarks:
     def __init__(self, root: Path, *, syncs: bool = False) -> None:
         self._root = root
         self._syncs = syncs
 
-    def read(self) -> dict[str, int]:
-        """By query id, the batch up to which all answers are delivered."""
-        marks = {}
-        for path in sorted((self._root / delivered_file("")).parent.glob("*.json")):
-            query, batch = read_sealed(path, _MARK, lambda record: (str(record["query"]), int(record["batch"])))
-            marks[query] = batch
-        return marks
+    def read(self) -> dict[str, Delivered]:
+        """By query id."""
+        paths = sorted((self._root / delivered_file("")).parent.glob("*.json"))
+        return dict(read_sealed(path, _MARK, _from_json) for path in paths)
 
-    def write(self, query_id: str, batch: int) -> None:
+    def write(self, query_id: str, batch: int, *, ended_batch: int | None = None) -> None:
+        ended = {} if ended_batch is None else {"ended": ended_batch}
         path = self._root / delivered_file(query_id)
-        write_sealed(path, {"query": query_id, "batch": batch}, syncs=self._syncs)
+        write_sealed(path, {"query": query_id, "batch": batch, **ended}, syncs=self._syncs)
 
     def remove(self, query_id: str) -> None:
         (self._root / delivered_file(query_id)).unlink(missing_ok=True)
+
+
+def _from_json(record: Mapping[str, Any]) -> tuple[str, Delivered]:
+    ended = record.get("ended")
+    return str(record["query"]), Delivered(int(record["batch"]), None if ended is None else int(ended))
