@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dovetail.core.sealed_file import FileKind, read_sealed, write_sealed
+from dovetail.core.sealed_file import FileKind, files_in, read_sealed, write_sealed
 from dovetail.store.layout import delivered_file
 
 _MARK = FileKind(
@@ -22,7 +22,7 @@ class DeliveryMarks:
     def read(self) -> dict[str, int]:
         """By query id, the batch up to which all answers are delivered."""
         marks = {}
-        for path in sorted((self._root / delivered_file("")).parent.glob("*.json")):
+        for path in files_in((self._root / delivered_file("")).parent, "*.json", _MARK):
             query, batch = read_sealed(path, _MARK, lambda record: (str(record["query"]), int(record["batch"])))
             marks[query] = batch
         return marks
