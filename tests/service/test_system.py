@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import asyncio
 import re
 
+from dovetail.engine.batch.batches import Batches
 from dovetail.service.config.options import Limits
 
 
@@ -13,6 +15,18 @@ def test_status_and_progress(world, client, join):
     assert (progress["committed_batch"], progress["progress"]["numInputRows"]) == (0, 2)
     status = client.get("/v1/status").json()
     assert (status["state"], status["queries"], status["committed_batch"]) == ("running", {"running": 1}, 0)
+
+
+def test_progress_does_not_wait_on_the_event_loop(client, monkeypatch):
+    """It waits for a batch that is being told, and everybody's requests are on the loop."""
+    is_on_loop = []
+
+    def progress(_batches):
+        is_on_loop.append(asyncio._get_running_loop() is not None)
+
+    monkeypatch.setattr(Batches, "progress", property(progress))
+    assert client.get("/v1/progress").status_code == 200
+    assert is_on_loop == [False]
 
 
 def test_metrics_count_and_have_no_label_that_a_client_can_make_up(world, client, join):

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dovetail import Session
+from dovetail.engine.delivery.deliveries import Deliveries
 from dovetail.engine.delivery.marks import DeliveryMarks
 from dovetail.engine.options import EngineTuning
 
@@ -120,6 +121,21 @@ def test_a_broken_sink_says_so_while_batches_go_on_and_its_successor_gets_everyt
     written = setting.spark.read.json(str(out))
     assert written.count() == BATCHES * ROWS
     assert (out / "v=7").is_dir()
+    session.stop()
+
+
+def test_a_stop_that_fails_on_its_way_leaves_the_checkpoint_free(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_deliveries: Deliveries, _timeout_s: float) -> bool:
+        raise OSError("too many open files")
+
+    session = setting.open()
+    with monkeypatch.context() as patch:
+        patch.setattr(Deliveries, "stop", fail)
+        with pytest.raises(OSError, match="too many open files"):
+            session.stop()
+    setting.open().stop()
     session.stop()
 
 

@@ -46,6 +46,14 @@ def test_a_damaged_newest_batch_is_set_aside_and_the_one_before_goes_on(tmp_path
     assert opened_batch(tmp_path) == 2
 
 
+def test_a_newest_manifest_with_the_bytes_of_the_first_one_is_set_aside(tmp_path: Path) -> None:
+    commit(tmp_path, 2)
+    manifest_path(tmp_path, 1).write_bytes(manifest_path(tmp_path, 0).read_bytes())
+    assert opened_batch(tmp_path) == 0
+    # The batch can be committed again.
+    assert not manifest_path(tmp_path, 1).exists()
+
+
 def test_what_is_set_aside_is_kept(tmp_path: Path) -> None:
     commit(tmp_path, 2)
     manifest_path(tmp_path, 1).write_text("")

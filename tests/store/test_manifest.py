@@ -88,6 +88,23 @@ def test_a_manifest_that_another_took_the_place_of_is_named(tmp_path: Path) -> N
         list(read_manifests(tmp_path))
 
 
+@pytest.mark.parametrize("batch", [1, 2])
+def test_the_bytes_of_another_batch_s_manifest_are_damage(tmp_path: Path, batch: int) -> None:
+    """Those of the first one are held to no chain."""
+    made = chained(tmp_path, (0, 1, 2))
+    (tmp_path / f"manifests/b{batch:010d}.json").write_text(made[0].text)
+    with pytest.raises(DamagedFile, match=rf"manifest b{batch:010d}\.json is that of batch 0"):
+        read_manifest(tmp_path, batch)
+
+
+def test_manifests_are_read_up_to_a_batch_which_must_be_there(tmp_path: Path) -> None:
+    made = chained(tmp_path, (0, 1, 2))
+    assert list(read_manifests(tmp_path, 1)) == made[:2]
+    assert list(read_manifests(tmp_path, -1)) == []
+    with pytest.raises(DamagedFile, match=r"manifest b0000000003\.json is missing"):
+        list(read_manifests(tmp_path, 3))
+
+
 def test_a_chain_may_skip_numbers_and_begin_anywhere(tmp_path: Path) -> None:
     made = chained(tmp_path, (3, 7, 8))
     check_names(tmp_path, [3, 7, 8], made[-1])

@@ -7,6 +7,7 @@ import threading
 import uuid
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Unpack, overload
@@ -332,10 +333,12 @@ class Session:
         self._forget_spark()
         await_warm(self._warming)
         self._pipeline.stop(timeout)
-        self._backfill_thread.stop()
-        self._backfills.close()
-        self._deliveries.stop(SINK_PATIENCE_S)
-        self._engine.close()
+        # Whatever fails on the way, the checkpoint is free in the end: no batch runs any more.
+        with ExitStack() as ending:
+            ending.callback(self._engine.close)
+            ending.callback(self._deliveries.stop, SINK_PATIENCE_S)
+            ending.callback(self._backfills.close)
+            self._backfill_thread.stop()
 
     def __enter__(self) -> Session:
         return self

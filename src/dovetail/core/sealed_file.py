@@ -5,6 +5,7 @@ What has no such line was written before there was one: then the text alone must
 
 from __future__ import annotations
 
+import fnmatch
 import json
 import os
 import zlib
@@ -76,7 +77,9 @@ def read_sealed(path: Path, kind: FileKind, make: Callable[[Any], T]) -> T:
         text, _, seal = path.read_text().partition("\n")
     except FileNotFoundError:
         raise damaged(path, kind, "is missing") from None
-    except (OSError, UnicodeDecodeError):
+    except OSError as error:
+        raise damaged(path, kind, f"cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError:
         raise damaged(path, kind, "cannot be read") from None
     if not text:
         raise damaged(path, kind, "is empty")
@@ -86,6 +89,24 @@ def read_sealed(path: Path, kind: FileKind, make: Callable[[Any], T]) -> T:
         return make(json.loads(text))
     except (ValueError, KeyError, TypeError, AttributeError):
         raise damaged(path, kind, "cannot be read") from None
+
+
+def files_in(folder: Path, pattern: str, kind: FileKind) -> list[Path]:
+    """The folder's files of this kind, by name; none where there is no folder. One that cannot be read is an error.
+
+    `Path.glob` says of such a folder that it is empty.
+    """
+    try:
+        names = [path.name for path in folder.iterdir()]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise DamagedFile(
+            f"the folder of {kind.name} files cannot be read: {error.strerror}",
+            where=str(folder),
+            hint="let this user read it, and then try again",
+        ) from None
+    return [folder / name for name in sorted(fnmatch.filter(names, pattern))]
 
 
 def damaged(path: Path, kind: FileKind, how: str) -> DamagedFile:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.core.errors import DamagedFile
-from dovetail.core.sealed_file import FileKind, damaged, read_sealed, sealed
+from dovetail.core.sealed_file import FileKind, damaged, files_in, read_sealed, sealed
 from dovetail.store.bad_rows import BadFile
 from dovetail.store.layout import BACKFILLS, manifest_file
 
@@ -145,17 +145,30 @@ def digest_of(text: str) -> str:
 
 def manifest_batches(root: Path) -> list[int]:
     """Which batches have a manifest, the oldest first."""
-    return sorted(int(path.name[1:11]) for path in (root / "manifests").glob("b*.json"))
+    return sorted(int(path.name[1:11]) for path in files_in(root / "manifests", "b*.json", MANIFEST))
 
 
 def read_manifest(root: Path, batch: int) -> Manifest:
-    return read_sealed(root / manifest_file(batch), MANIFEST, Manifest.from_json)
+    """Raises DamagedFile also where the file has the bytes of another batch's."""
+    path = root / manifest_file(batch)
+    manifest = read_sealed(path, MANIFEST, Manifest.from_json)
+    if manifest.batch != batch:
+        raise damaged(path, MANIFEST, f"is that of batch {manifest.batch}")
+    return manifest
 
 
-def read_manifests(root: Path) -> Iterator[Manifest]:
-    """All manifests, oldest first. Raises DamagedFile where one is missing or is not the one that the next names."""
+def read_manifests(root: Path, upto: int | None = None) -> Iterator[Manifest]:
+    """All manifests, oldest first. Raises DamagedFile where one is missing or is not the one that the next names.
+
+    With `upto` those up to this batch, which must be there.
+    """
     before: Link | None = None
-    for batch in manifest_batches(root):
+    batches = manifest_batches(root)
+    if upto is not None:
+        batches = [batch for batch in batches if batch <= upto]
+        if upto >= 0 and upto not in batches:
+            raise damaged(root / manifest_file(upto), MANIFEST, "is missing")
+    for batch in batches:
         manifest = read_manifest(root, batch)
         check_link(root, before, manifest)
         before = Link(batch, digest_of((root / manifest_file(batch)).read_text()))

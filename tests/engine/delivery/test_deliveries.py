@@ -15,6 +15,7 @@ from dovetail.engine.delivery.deliveries import Deliveries
 from dovetail.engine.delivery.delivery import Backoff, Delivery
 from dovetail.engine.delivery.marks import Delivered, DeliveryMarks
 from dovetail.runtime.result_batch import ResultBatch, answers_table
+from dovetail.store.layout import manifest_file
 from dovetail.testing.faults import SimulatedCrash
 from dovetail.testing.local_session import LocalSession
 
@@ -168,6 +169,73 @@ def test_a_broken_sink_delays_neither_batches_nor_other_sinks_and_recovers(setti
     assert broken.await_delivered(PATIENCE_S)
     assert (broken.delivered_batch, broken.error) == (2, None)
     assert sorted(set(setting.sinks.rows["bad"])) == [row(bad.id, batch) for batch in range(3)]
+
+
+def test_a_damaged_old_manifest_ends_no_sink_and_says_so_until_it_is_back(setting: Setting) -> None:
+    session, deliveries = setting.open()
+    queries = [session.create_query(JOIN, name, sink=name).id for name in ("one", "two")]
+    for number in range(3):
+        setting.push(session, number)
+    assert deliveries.stop(PATIENCE_S)
+    session.close()
+    path = setting.bench.root / manifest_file(0)
+    content = path.read_bytes()
+    path.write_bytes(b"")
+    session, deliveries = setting.open()
+    setting.push(session, 3)
+    for query in queries:
+        assert not delivery_of(deliveries, query).await_delivered(0.05)
+        status = session.engine.queries.status(query, delivery_of(deliveries, query))
+        assert (status.delivered_batch, status.committed_batch) == (2, 3)
+        assert "manifest b0000000000.json is empty" in str(status.sink_error)
+    path.write_bytes(content)
+    for query in queries:
+        assert delivery_of(deliveries, query).await_delivered(PATIENCE_S)
+        status = session.engine.queries.status(query, delivery_of(deliveries, query))
+        assert (status.delivered_batch, status.sink_error) == (3, None)
+    assert setting.sinks.rows["two"] == [row(queries[1], batch) for batch in range(4)]
+
+
+def test_a_stop_over_a_damaged_manifest_ends_every_delivery(setting: Setting) -> None:
+    session, deliveries = setting.open()
+    for name in ("one", "two"):
+        session.create_query(JOIN, name, sink=name)
+    for number in range(3):
+        setting.push(session, number)
+    assert deliveries.stop(PATIENCE_S)
+    session.close()
+    (setting.bench.root / manifest_file(0)).write_bytes(b"")
+    session, deliveries = setting.open()
+    assert not deliveries.stop(PATIENCE_S)
+    assert all(delivery.is_closed for delivery in deliveries._all())
+
+
+def test_a_mark_that_cannot_be_written_holds_up_no_other_sink(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, deliveries = setting.open()
+    first = session.create_query(JOIN, "first", sink="one")
+    setting.push(session, 0)
+    assert delivery_of(deliveries, first.id).await_delivered(PATIENCE_S)
+    second = session.create_query(JOIN, "second", sink="two")
+
+    written = DeliveryMarks.write
+
+    def write(marks: DeliveryMarks, query_id: str, batch: int) -> None:
+        if query_id == second.id:
+            raise OSError("no space left")
+        written(marks, query_id, batch)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(DeliveryMarks, "write", write)
+        setting.push(session, 1)
+        assert deliveries.of(second.id) is None
+        assert delivery_of(deliveries, first.id).await_delivered(PATIENCE_S)
+        assert setting.sinks.rows["one"] == [row(first.id, batch) for batch in (0, 1)]
+    # A batch without answers: what was left is delivered all the same.
+    setting.bench.push(session)
+    assert delivery_of(deliveries, second.id).await_delivered(PATIENCE_S)
+    assert setting.sinks.rows["two"] == [row(second.id, 1)]
 
 
 def test_what_a_dropped_query_still_had_is_delivered_also_after_a_restart(setting: Setting) -> None:

@@ -42,7 +42,7 @@ class Ledger:
             raise error
 
     def delivery(self, after: int = -1, backoff: Backoff = QUICK) -> Delivery:
-        return Delivery("test", after, self.look, self.deliver, self.marks.append, backoff)
+        return Delivery("test", after, self.look, self.look, self.deliver, self.marks.append, backoff)
 
 
 @pytest.fixture(autouse=True)
@@ -81,6 +81,67 @@ def test_whatever_a_sink_raises_it_is_tried_again(raised: BaseException) -> None
     ledger.fail = {0: raised}
     assert ledger.delivery().await_delivered(PATIENCE_S)
     assert ledger.given == [0, 0, 1]
+
+
+def test_a_look_that_fails_is_told_and_tried_again_and_ends_nothing() -> None:
+    ledger = Ledger(0, 1)
+    looks = iter([None, OSError("too many\nfiles"), None, KeyboardInterrupt()])
+    told: list[str | None] = []
+
+    def look(after: int) -> tuple[int, tuple[ResultPart, ...]]:
+        told.append(delivery.error)
+        if (error := next(looks, None)) is not None:
+            raise error
+        return ledger.look(after)
+
+    delivery = Delivery("test", -1, look, ledger.look, ledger.deliver, ledger.marks.append, QUICK)
+    assert delivery.await_delivered(PATIENCE_S)
+    assert ledger.given == ledger.marks == [0, 1]
+    assert told[2] == "after batch 0, attempt 1: OSError: too many"
+    assert delivery.error is None
+
+
+def test_a_look_that_fails_with_nothing_to_deliver_leaves_no_error_behind() -> None:
+    ledger = Ledger(0)
+    looks = iter([OSError("gone"), OSError("gone")])
+
+    def look(after: int) -> tuple[int, tuple[ResultPart, ...]]:
+        if (error := next(looks, None)) is not None:
+            raise error
+        return ledger.look(after)
+
+    delivery = Delivery("test", 0, look, ledger.look, ledger.deliver, ledger.marks.append, QUICK)
+    assert delivery.await_delivered(PATIENCE_S)
+    assert (ledger.given, delivery.error, delivery.delivered_batch) == ([], None, 0)
+
+
+def test_how_far_it_is_and_its_end_neither_read_nor_fail() -> None:
+    def look(_after: int) -> tuple[int, tuple[ResultPart, ...]]:
+        raise OSError("damaged")
+
+    ledger = Ledger(0)
+    delivery = Delivery("test", 4, look, lambda _: None, ledger.deliver, ledger.marks.append, Backoff(60.0, 60.0))
+    assert delivery.delivered_batch == 4
+    assert not delivery.await_delivered(0.1)
+    assert "damaged" in str(delivery.error)
+    delivery.drain()
+    assert not delivery.close(PATIENCE_S)
+
+
+def test_without_a_thread_to_be_had_it_says_so_and_begins_when_it_is_woken_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    ledger = Ledger(0)
+    delivery = ledger.delivery()
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        delivery.wake()
+    assert delivery.error == "its thread, attempt 1: RuntimeError: can't start new thread"
+    assert delivery.await_delivered(PATIENCE_S)
+    assert (ledger.given, delivery.error) == ([0], None)
 
 
 def test_the_error_says_batch_attempt_and_the_first_line_and_is_short() -> None:

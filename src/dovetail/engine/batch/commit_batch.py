@@ -26,6 +26,6 @@ def commit_batch(settled: Settled, parts: Parts) -> Committed:
     files = draft.prepare(parts.chain, parts.on_step).commit(parts.chain, parts.clock, parts.on_step)
     with parts.head.lock:
         parts.head.move(state)
-        parts.answers.add(state.batch, draft.results)
+        parts.answers.add(draft.results)
     commit_s = settled.settle_s + time.perf_counter() - began_s
     return Committed(settled, files, Durations(ran.begun.plan_s, ran.run_s, commit_s, settled.failed_s))

@@ -16,7 +16,7 @@ from typing import Any
 
 from dovetail.core.errors import ManifestVersionTaken, QueryError, RequestReused
 from dovetail.core.private_files import private_folder
-from dovetail.core.sealed_file import FileKind, damaged, new_token, put, read_sealed, sealed, write_draft
+from dovetail.core.sealed_file import FileKind, damaged, files_in, new_token, put, read_sealed, sealed, write_draft
 from dovetail.core.sync import sync, sync_all
 
 FOLDER = "changelog"
@@ -77,7 +77,7 @@ class Change:
 
 def read_changes(root: Path) -> list[Change]:
     """All entries of a checkpoint, the oldest first; also while a session appends to them."""
-    return [read_sealed(path, _ENTRY, Change.from_json) for path in sorted((root / FOLDER).glob("*.json"))]
+    return [read_sealed(path, _ENTRY, Change.from_json) for path in files_in(root / FOLDER, "*.json", _ENTRY)]
 
 
 class Changelog:

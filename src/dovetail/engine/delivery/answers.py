@@ -12,21 +12,29 @@ from dovetail.store.manifest import ResultPart
 
 
 class Answers:
-    """Thread-safe: a commit only wakes whoever waits, and reading never waits for a batch."""
+    """Thread-safe: a commit only wakes whoever waits, and reading never waits for a batch.
+
+    The first look since the start reads all manifests; only who wants answers waits for that.
+    """
 
     def __init__(self, root: Path, head: Head) -> None:
         self._head = head
-        self._results = ResultIndex(root)
+        self._results = ResultIndex(root, head)
         self._listeners = Listeners()
 
     def results(self, query_id: str) -> list[ResultPart]:
-        with self._head.lock:
-            return self._results.of(query_id)
+        return self._results.of(query_id)
 
     def results_after(self, query_id: str, batch: int) -> tuple[int, tuple[ResultPart, ...]]:
         """The first batch later than `batch` with answers, and their files; else the newest batch and no file."""
-        with self._head.lock:
-            return self._results.after(query_id, batch) or (self._head.batch, ())
+        self._results.be_read()
+        found = self._results.known_after(query_id, batch)
+        assert found is not None
+        return found
+
+    def known_after(self, query_id: str, batch: int) -> tuple[int, tuple[ResultPart, ...]] | None:
+        """The same without reading anything; None while the manifests are not read."""
+        return self._results.known_after(query_id, batch)
 
     def await_batch(self, batch: int, timeout_s: float | None = None) -> bool:
         """Until `batch` is committed; False when the time is up first."""
@@ -38,9 +46,9 @@ class Answers:
 
     # What a commit says
 
-    def add(self, batch: int, results: tuple[ResultPart, ...]) -> None:
-        with self._head.lock:
-            self._results.add(batch, results)
+    def add(self, results: tuple[ResultPart, ...]) -> None:
+        """Under the head's lock, with which the head moves to their batch."""
+        self._results.add(results)
 
     @property
     def listeners(self) -> tuple[Listener, ...]:

@@ -115,13 +115,16 @@ class Deliveries:
     def _on_commit(self, news: CommitNews) -> None:
         answered = {result.query for result in news.results}
         with self._lock:
-            for query_id in self._ended:
-                self._marks.remove(query_id)
-            self._ended.clear()
-            self._follow_registry()
-            for query_id in answered:
-                for delivery in self._of_all_kinds(query_id):
-                    delivery.wake()
+            try:
+                for query_id in sorted(self._ended):
+                    self._marks.remove(query_id)
+                    self._ended.discard(query_id)
+                self._follow_registry()
+            finally:
+                # A mark that cannot be written is tried again with the next commit: the others do not wait for it.
+                for query_id in answered:
+                    for delivery in self._of_all_kinds(query_id):
+                        delivery.wake()
 
     def _of_all_kinds(self, query_id: str) -> list[Delivery]:
         to_sink = self._by_query.get(query_id)
@@ -133,7 +136,7 @@ class Deliveries:
         for query_id in [known for known in self._by_query if _sink_of(records.get(known)) is None]:
             delivery = self._by_query.pop(query_id)
             if not delivery.close():
-                _log.warning("query %s has no sink any more, and answers that were not delivered", query_id)
+                _log.warning("query %s has no sink any more, and may have answers that were not delivered", query_id)
             self._end(query_id, delivery.delivered_batch)
         accepted = {record.id for record in self._engine.queries.records()} if self._functions else set()
         for query_id in self._functions.keys() - accepted:
@@ -147,6 +150,7 @@ class Deliveries:
             # Written now: a later change of other options must not move the beginning.
             self._marks.write(record.id, effect - 1)
             self._by_query[record.id] = self._to_sink(record.id, effect - 1)
+            self._by_query[record.id].wake()
 
     def _end(self, query_id: str, delivered_batch: int) -> None:
         """The newest state has no such sink; the one before it may."""
@@ -169,7 +173,10 @@ class Deliveries:
         def look(batch: int) -> tuple[int, tuple[ResultPart, ...]]:
             return self._engine.answers.results_after(query_id, batch)
 
-        return Delivery(f"query {query_id} to {to}", after, look, deliver, mark, self._backoff)
+        def glance(batch: int) -> tuple[int, tuple[ResultPart, ...]] | None:
+            return self._engine.answers.known_after(query_id, batch)
+
+        return Delivery(f"query {query_id} to {to}", after, look, glance, deliver, mark, self._backoff)
 
     def _result_batch(self, query_id: str, batch: int, parts: tuple[ResultPart, ...]) -> ResultBatch:
         output = answer_columns(self._engine.queries.compiled(query_id))

@@ -4,7 +4,8 @@
                                                 |  fails: the same batch again, after a growing pause
 
 A crash between deliver and mark delivers that batch again, with the same rows in the same order. Nothing waits in
-memory: what is still to do is what the committed files say. The thread lives while there is something to do.
+memory: what is still to do is what the committed files say. The thread lives while there is something to do. To look
+may fail as well, where a file is damaged or cannot be opened: then it looks again, after the same pauses.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ _log = logging.getLogger("dovetail")
 
 Look = Callable[[int], tuple[int, tuple[ResultPart, ...]]]
 """Given a batch, the next one with answers and their parts; without any, the newest committed batch and none."""
+
+Glance = Callable[[int], tuple[int, tuple[ResultPart, ...]] | None]
+"""As `Look`, of what is in memory: it neither waits nor fails. None where that is not enough to say."""
 
 Deliver = Callable[[int, tuple[ResultPart, ...]], None]
 """Returns when the sink has all of the batch, raises when it may not."""
@@ -52,12 +56,20 @@ class Delivery:
     """
 
     def __init__(
-        self, what: str, after: int, look: Look, deliver: Deliver, mark: Mark, backoff: Backoff | None = None
+        self,
+        what: str,
+        after: int,
+        look: Look,
+        glance: Glance,
+        deliver: Deliver,
+        mark: Mark,
+        backoff: Backoff | None = None,
     ) -> None:
         """`what` names query and sink for the log; `after` is the last batch that is delivered already."""
         self._what = what
         self._delivered = after
         self._look = look
+        self._glance = glance
         self._deliver = deliver
         self._mark = mark
         self._backoff = backoff or Backoff()
@@ -70,9 +82,10 @@ class Delivery:
 
     @property
     def delivered_batch(self) -> int:
-        """All committed answers up to this batch are delivered; batches without answers count."""
-        batch, parts = self._look(self._delivered)
-        return self._delivered if parts else batch
+        """All committed answers up to this batch are delivered; batches without answers count once that is known."""
+        delivered = self._delivered
+        found = self._glance(delivered)
+        return delivered if found is None or found[1] else found[0]
 
     @property
     def is_of_this_thread(self) -> bool:
@@ -82,9 +95,16 @@ class Delivery:
         """There may be something to do. Never waits for the sink."""
         with self._changed:
             self._has_news = True
-            if self._thread is None and not self.is_closed:
-                self._thread = threading.Thread(target=self._run, name=f"deliver {self._what}", daemon=True)
-                self._thread.start()
+            if self._thread is not None or self.is_closed:
+                return
+            thread = threading.Thread(target=self._run, name=f"deliver {self._what}", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError as error:
+                # The system gives no more threads: whoever wakes it next tries again.
+                self._fail(error, "its thread", 1)
+            else:
+                self._thread = thread
 
     def await_delivered(self, timeout_s: float | None = None) -> bool:
         """Until all answers committed so far are delivered; False when the time is up or the delivery ended first."""
@@ -114,38 +134,45 @@ class Delivery:
         return self._is_done()
 
     def _is_done(self) -> bool:
-        return not self._look(self._delivered)[1]
+        found = self._glance(self._delivered)
+        return found is not None and not found[1]
 
     def _run(self) -> None:
         failures = 0
-        while (found := self._next(failures)) is not None:
-            batch, parts = found
+        while self._goes_on(failures):
+            place = f"after batch {self._delivered}"
             try:
-                self._deliver(batch, parts)
-                self._advance(batch)
+                batch, parts = self._look(self._delivered)
+                if parts:
+                    place = f"batch {batch}"
+                    self._deliver(batch, parts)
+                    self._advance(batch)
             except BaseException as error:  # noqa: BLE001 - a sink may raise anything, and must be tried again
                 failures += 1
-                self._fail(error, batch, failures)
+                self._fail(error, place, failures)
             else:
                 failures = 0
+                if not parts and self._rests():
+                    return
 
-    def _next(self, failures: int) -> tuple[int, tuple[ResultPart, ...]] | None:
-        """What to deliver now; None when there is nothing, or nobody wants it any more, and the thread ends."""
-        while True:
-            with self._changed:
-                if failures:
-                    self._changed.wait_for(lambda: self._is_closing, self._backoff.pause_s(failures))
-                if self.is_closed or (self._is_closing and failures):
-                    self._rest()
-                    return None
-                self._has_news = False
-            batch, parts = self._look(self._delivered)
-            if parts:
-                return batch, parts
-            with self._changed:
-                if not self._has_news:
-                    self._rest()
-                    return None
+    def _goes_on(self, failures: int) -> bool:
+        """After a pause if it failed; False when nobody wants it any more, and the thread ends."""
+        with self._changed:
+            if failures:
+                self._changed.wait_for(lambda: self._is_closing, self._backoff.pause_s(failures))
+            if self.is_closed or (self._is_closing and failures):
+                self._rest()
+                return False
+            self._has_news = False
+            return True
+
+    def _rests(self) -> bool:
+        """There was nothing to do: whether there is no news since that look either, and the thread ends."""
+        with self._changed:
+            self._works("everything is delivered")
+            if not self._has_news:
+                self._rest()
+            return self._thread is None
 
     def _rest(self) -> None:
         """Under the lock, so that whoever wakes the delivery after its last look starts another thread."""
@@ -158,13 +185,16 @@ class Delivery:
                 return
             self._mark(batch)
             self._delivered = batch
-            if self.error is not None:
-                _log.info("%s: works again, batch %d is delivered", self._what, batch)
-            self.error = None
+            self._works(f"batch {batch} is delivered")
             self._changed.notify_all()
 
-    def _fail(self, error: BaseException, batch: int, failures: int) -> None:
-        text = f"batch {batch}, attempt {failures}: {_first_line(error)}"
+    def _works(self, how: str) -> None:
+        if self.error is not None:
+            _log.info("%s: works again, %s", self._what, how)
+        self.error = None
+
+    def _fail(self, error: BaseException, place: str, failures: int) -> None:
+        text = f"{place}, attempt {failures}: {_first_line(error)}"
         if self.error is None:
             _log.warning("%s: %s", self._what, text)
         self.error = text

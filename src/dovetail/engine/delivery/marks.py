@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dovetail.core.sealed_file import FileKind, read_sealed, write_sealed
+from dovetail.core.sealed_file import FileKind, files_in, read_sealed, write_sealed
 from dovetail.store.layout import delivered_file
 
 _MARK = FileKind(
@@ -32,7 +32,7 @@ class DeliveryMarks:
 
     def read(self) -> dict[str, Delivered]:
         """By query id."""
-        paths = sorted((self._root / delivered_file("")).parent.glob("*.json"))
+        paths = files_in((self._root / delivered_file("")).parent, "*.json", _MARK)
         return dict(read_sealed(path, _MARK, _from_json) for path in paths)
 
     def write(self, query_id: str, batch: int, *, ended_batch: int | None = None) -> None:

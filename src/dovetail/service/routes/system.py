@@ -51,7 +51,9 @@ async def validate(body: SqlText, service: Served, _caller: Reader) -> Validatio
 async def progress(service: Served, _caller: Reader) -> Response:
     """Figures of the last batch since the start."""
     engine = service.engine
-    return JsonAnswer({"committed_batch": engine.head.batch, "progress": engine.batches.progress})
+    # It may wait for a batch that is being told: not on the event loop, or everybody would.
+    found = await run_in_threadpool(lambda: {"committed_batch": engine.head.batch, "progress": engine.batches.progress})
+    return JsonAnswer(found)
 
 
 @routes.get("/status", response_model=StatusView, responses=errors())
