@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
-import resource
 import shutil
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,7 @@ from benchmarks.faults.small_program import LATER, QUERIES, open_session, push
 from dovetail.core.errors import DovetailError
 from dovetail.engine.control.registry import QueryState
 from dovetail.testing.local_session import LocalSession
+from tests.support.faults.full_disk import files_have_at_most
 
 NAMES = ("pairs", "windows", "running", "padded")
 BATCHES = 4
@@ -25,17 +24,6 @@ FULL_AT = 2
 LIMITS = (0, 200, 600, 1200, 1800, 2600, 4000, 8000)
 """Bytes that a file may have: at each another kind of file is the first that has too many."""
 DISK_BYTES = 8 << 20
-
-
-@contextmanager
-def files_have_at_most(size_bytes: int) -> Iterator[None]:
-    """The kernel writes up to there and then refuses, as on a full disk."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 @pytest.fixture

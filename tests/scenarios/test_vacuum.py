@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from dovetail.store.vacuum import vacuum
 from dovetail.testing.faults import Faults, SimulatedCrash
 from tests.support.asserts import open_session
 from tests.support.cases import EngineCase, QueryCase, StreamCase, moment_of
@@ -14,9 +17,10 @@ from tests.support.generators.cases import START_US
 
 STREAM = StreamCase("s", (("k", "int"), ("ts", "timestamp")), "ts", 0)
 SQL = "SELECT a.k FROM s a JOIN s b ON a.k = b.k"
+COUNTS = "SELECT a.k, COUNT(*) AS n FROM s a JOIN s b ON a.k = b.k GROUP BY a.k"
 CASE = EngineCase(
     (STREAM,),
-    tuple({"s": tuple((k, moment_of(START_US + batch * 1_000_000)) for k in (1, 2, 2))} for batch in range(6)),
+    tuple({"s": tuple((k, moment_of(START_US + batch * 1_000_000)) for k in (1, 2, 2))} for batch in range(13)),
     (QueryCase("q", SQL, SQL, SQL),),
 )
 
@@ -74,3 +78,32 @@ def test_a_vacuum_of_a_clean_checkpoint_removes_nothing(tmp_path: Path) -> None:
         session.push(CASE.tables(batch))
         assert session.vacuum(dry_run=True).paths == ()
     session.close()
+
+
+@dataclass
+class _AtEachStep(Faults):
+    do: Callable[[], object] = lambda: None
+
+    def on_step(self, step: str) -> None:
+        super().on_step(step)
+        self.do()
+
+
+def test_a_vacuum_at_any_step_of_a_batch_takes_nothing_of_it(tmp_path: Path) -> None:
+    """Its files may be as old as you like: a long batch, a machine that slept, a clock that jumped."""
+    faults = _AtEachStep(do=lambda: vacuum(tmp_path, dry_run=False, retention_s=0.0))
+    session = open_session(CASE, tmp_path, faults=faults)
+    session.create_query(SQL, name="q")
+    session.create_query(COUNTS, name="counts")
+    merged = set()
+    for batch in range(12):
+        session.push(CASE.tables(batch))
+        merged |= {meta.store for meta in session.engine.head.state.buckets if meta.lower_batch < meta.upper_batch}
+    assert len(merged) > 1, "rows and groups"
+    # Of 36 rows 12 have key 1 and 24 have key 2.
+    assert session.results("q").num_rows == 12 * 12 + 24 * 24
+    session.close()
+    again = open_session(CASE, tmp_path)
+    again.push(CASE.tables(12))
+    assert again.results("q").num_rows == 13 * 13 + 26 * 26
+    again.close()

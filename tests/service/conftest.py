@@ -35,8 +35,8 @@ class World:
         self._clients: list[httpx.Client] = []
         self.open_session()
 
-    def open_session(self) -> ServedLocalSession:
-        self.session = ServedLocalSession(self.folder / "checkpoint")
+    def open_session(self, **options: Any) -> ServedLocalSession:
+        self.session = ServedLocalSession(self.folder / "checkpoint", **options)
         for name in ("a", "b"):
             self.session.local.create_stream(name, SCHEMA, event_time="ts")
         return self.session

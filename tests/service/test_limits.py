@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import os
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -45,6 +47,21 @@ def test_owners_outlive_the_service_and_a_line_cut_off_by_a_crash(tmp_path):
     again = Owners(path)
     again.forget_others(["q"])
     assert (again.of("q"), again.of("gone"), path.read_text().count("\n")) == ("alice", None, 2)
+
+
+def test_an_owner_is_on_the_disk_before_the_query_is_accepted(world, join, monkeypatch):
+    world.session.stop()
+    world.open_session(durability="power")
+    client = world.client(Role.WRITE)
+    synced, real = [], os.fsync
+
+    def noted(opened: int) -> None:
+        real(opened)
+        synced.append(Path(f"/proc/self/fd/{opened}").resolve().name)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    assert client.post("/v1/queries", json={"sql": join, "name": "q"}).status_code == 202
+    assert (synced[0], synced[-1]) == ("owners.jsonl", "changelog")
 
 
 def test_a_checkpoint_that_somebody_emptied_is_told(world, join, caplog):

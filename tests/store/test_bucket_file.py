@@ -21,7 +21,7 @@ from dovetail.store.bucket_file import (
 )
 from dovetail.store.write_bucket import BucketContent, write_bucket
 
-PATH = "buckets/views/b0000000003-0000000003-s1-abc.arrow"
+PATH = "buckets/views/b0000000003-s1-abc.arrow"
 NOON = datetime.datetime(2024, 2, 29, 12, tzinfo=datetime.UTC)
 COLUMNS = {
     "id": pa.array([1, 2, None], pa.int32()),

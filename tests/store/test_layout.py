@@ -81,7 +81,7 @@ def test_names_sort_by_batch() -> None:
 
 
 def test_files_of_two_attempts_differ() -> None:
-    assert bucket_file("s", 0, 3, 1, "aaa") != bucket_file("s", 0, 3, 1, "bbb")
+    assert bucket_file("s", 3, 1, "aaa") != bucket_file("s", 3, 1, "bbb")
     assert result_file("q#1", 0, 1, "aaa") != result_file("q#1", 0, 1, "bbb")
 
 

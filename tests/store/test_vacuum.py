@@ -5,17 +5,29 @@ from pathlib import Path
 
 import pytest
 
+from dovetail.core.errors import DamagedFile
+from dovetail.store import vacuum as vacuum_module
+from dovetail.store.bad_rows import BadFile
 from dovetail.store.bucket_file import BucketMeta
 from dovetail.store.chain import Chain
 from dovetail.store.commit import Draft, no_step
-from dovetail.store.manifest import ResultPart
-from dovetail.store.state_record import State
+from dovetail.store.layout import (
+    adopted_file,
+    bad_rows_file,
+    bucket_file,
+    result_file,
+    shared_answers_file,
+    shared_bucket_file,
+    state_file,
+)
+from dovetail.store.manifest import Arrival, Manifest, ResultPart, read_manifests
+from dovetail.store.state_record import State, read_state
 from dovetail.store.vacuum import DEFAULT_RETENTION_S, vacuum
 
 NOW = 1_000_000.0
 NAMED_BUCKET, ORPHAN_BUCKET = "buckets/s/named.arrow", "buckets/s/orphan.arrow"
 OLD_RESULT, ORPHAN_RESULT = "results/q/old.parquet", "results/q/orphan.parquet"
-ORPHAN_STATE, DRAFT = "state/b0000000001-f00.json", "manifests/b0000000002.f00.draft"
+ORPHAN_STATE, DRAFT = "state/b0000000001-f00.json", "manifests/b0000000001.f00.draft"
 
 
 @pytest.fixture
@@ -105,3 +117,79 @@ def test_a_file_that_a_running_batch_removes_meanwhile_is_no_trouble(root: Path)
 
     vacuum(root, dry_run=False, clock=clock)
     assert not ORPHANS & files_in(root)
+
+
+def test_files_of_a_batch_that_is_not_committed_yet_stay_however_old_they_are(root: Path) -> None:
+    def written_by(batch: int) -> set[str]:
+        shared = shared_answers_file(0, 0, "a")
+        return {
+            bucket_file("s", batch, 0, "a"),
+            shared_bucket_file(batch, "a"),
+            result_file("q#1", batch, 0, "a"),
+            shared_answers_file(batch, 0, "a"),
+            adopted_file(shared, "q#1", batch),
+            adopted_file("results/q-1/b0000000000-p0-a.parquet", "q#1", batch),
+            bad_rows_file("s", batch, "a"),
+            state_file(batch, "a"),
+            f"manifests/b{batch:010d}.a.draft",
+        }
+
+    committed, under_way = written_by(1), written_by(2)
+    for name in committed | under_way:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("1234")
+    report = vacuum(root, dry_run=False, retention_s=0.0)
+    assert set(report.paths) == ORPHANS | committed
+    assert under_way <= files_in(root)
+
+
+def test_commits_while_manifests_are_read_take_nothing_that_they_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bad rows that wait in the newest state are taken again, and two states later only that manifest names them."""
+    chain = Chain(tmp_path, syncs=False)
+    file = BadFile("s", bad_rows_file("s", 0, "a"), 0, 1, 4, 0)
+    (tmp_path / file.path).parent.mkdir(parents=True)
+    (tmp_path / file.path).write_text("1234")
+
+    def commit(batch: int, waiting: tuple[BadFile, ...], retried: tuple[BadFile, ...] = ()) -> None:
+        draft = Draft(State(batch, (), {}, waiting), (), (), arrival=Arrival(retried=retried))
+        draft.prepare(chain, no_step).commit(chain, lambda: NOW, no_step).clean_up(chain, no_step)
+
+    def read_slowly(root: Path) -> list[Manifest]:
+        found = list(read_manifests(root))
+        commit(1, (), (file,))
+        commit(2, ())
+        commit(3, ())
+        return found
+
+    commit(0, (file,))
+    monkeypatch.setattr(vacuum_module, "read_manifests", read_slowly)
+    assert vacuum(tmp_path, dry_run=False, retention_s=0.0).paths == ()
+    assert (tmp_path / file.path).exists()
+
+
+def test_commits_that_remove_the_state_that_is_about_to_be_read_are_no_trouble(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its manifest is read; then two commits remove it."""
+    chain = Chain(root, syncs=False)
+    monkeypatch.setattr("dovetail.store.chain.check_bucket", lambda *_: None)
+    chain.open()
+    left = [2, 3, 4]
+
+    def read_late(root: Path, manifest: Manifest) -> State:
+        while left:
+            draft = Draft(State(left.pop(0), (), {}), (), ())
+            draft.prepare(chain, no_step).commit(chain, lambda: NOW, no_step).clean_up(chain, no_step)
+        return read_state(root, manifest)
+
+    monkeypatch.setattr(vacuum_module, "read_state", read_late)
+    assert set(vacuum(root, dry_run=False, clock=lambda: NOW).paths) == ORPHANS | {NAMED_BUCKET}
+
+
+def test_a_state_that_is_damaged_is_an_error(root: Path) -> None:
+    for path in (root / "state").glob("b0000000001-*.json"):
+        path.write_text("")
+    with pytest.raises(DamagedFile):
+        vacuum(root, dry_run=False)

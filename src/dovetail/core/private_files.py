@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
 
@@ -61,15 +62,43 @@ def write_private(path: Path, text: str) -> None:
 
 
 def replace_private(path: Path, text: str) -> None:
-    """The whole new text or the whole old one, whatever happens in between, a power loss included."""
+    """The whole new text or the whole old one, whatever happens in between, a power loss included; then the new one."""
     draft = path.with_name(f"{path.name}.{os.getpid()}.draft")
-    write_private(draft, text)
-    sync(draft)
-    draft.replace(path)
+    try:
+        write_private(draft, text)
+        sync(draft)
+        draft.replace(path)
+    except OSError:
+        draft.unlink(missing_ok=True)
+        raise
+    sync(path.parent)
+
+
+def append_private(path: Path, text: str, *, syncs: bool) -> None:
+    """The text at the end of a file. Where that fails, as on a full disk, nothing of it stays if that can be had."""
+    opened = _opener(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    try:
+        end = os.fstat(opened).st_size
+        try:
+            _write(opened, text.encode())
+            if syncs:
+                os.fsync(opened)
+        except OSError:
+            with suppress(OSError):
+                os.ftruncate(opened, end)
+            raise
+    finally:
+        os.close(opened)
 
 
 def is_private(path: Path) -> bool:
     return path.stat().st_mode & _FOR_OTHERS == 0
+
+
+def _write(opened: int, content: bytes) -> None:
+    """All of it: a disk that fills up takes a part and says so with the next one."""
+    while content:
+        content = content[os.write(opened, content) :]
 
 
 def _opener(name: Any, flags: int) -> int:

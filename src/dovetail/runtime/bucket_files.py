@@ -34,7 +34,7 @@ class BucketFiles:
         batch = self._batch
         described |= {"store": store, "lower_batch": batch, "upper_batch": batch, "split": split, "level": 0}
         if content.size_bytes >= self._own_file_bytes:
-            path = bucket_file(store, batch, batch, split, uuid4().hex[:12])
+            path = bucket_file(store, batch, split, uuid4().hex[:12])
             return write_bucket(self._root, content, path=path, **described)
         if self._shared is None:
             self._shared = _SharedFile(self._root, shared_bucket_file(batch, uuid4().hex[:12]))

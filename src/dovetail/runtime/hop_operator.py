@@ -206,12 +206,12 @@ class _Hop:
                 self._report.merges.append(self._merged(merge))
 
     def _merged(self, merge: MergeTask) -> MergedBuckets:
-        root = Path(self._task.root)
+        root, batch = Path(self._task.root), self._task.batch
         tables = (table for group in self._task.plan.groups for table in group.tables)
         table = next((table for table in tables if table.id == merge.store), None)
         if table is not None:
-            return merge_groups(root, merge, table)
-        return run_merge(root, merge, self._snapshots[merge.store].store.event_time)
+            return merge_groups(root, batch, merge, table)
+        return run_merge(root, batch, merge, self._snapshots[merge.store].store.event_time)
 
     def _sample_joins(self) -> None:
         with self._report.timed(STATISTICS):

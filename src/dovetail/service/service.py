@@ -71,7 +71,7 @@ class Service:
         self.desired = desired or DesiredState()
         self.options = options
         self.tokens = TokenFile(options.tokens_file)
-        self.owners = Owners(options.owners_file)
+        self.owners = Owners(options.owners_file, syncs=self.engine.options.syncs)
         self._forget_owners()
         self.audit = AuditLog(options.audit_file)
         self.metrics = Metrics(self.engine)

@@ -16,6 +16,7 @@ READABLE_VERSIONS = (7, 8, 9, 10, 11, LAYOUT_VERSION)
 BACKFILLS = "backfill"
 _VERSION_FILE = "dovetail.json"
 _ANSWERS = "answers"
+_WRITTEN = re.compile(r"b(\d{10})[-.]")
 _LAYOUT = FileKind(
     "layout file",
     "which layout the checkpoint has, and nothing else",
@@ -69,8 +70,9 @@ def manifest_file(batch: int) -> str:
     return f"manifests/b{batch:010d}.json"
 
 
-def bucket_file(store: str, lower_batch: int, upper_batch: int, split: int, attempt: str) -> str:
-    return f"buckets/{slug(store)}/b{lower_batch:010d}-{upper_batch:010d}-s{split}-{attempt}.arrow"
+def bucket_file(store: str, batch: int, split: int, attempt: str) -> str:
+    """`batch` writes it; a merged bucket has rows of earlier ones."""
+    return f"buckets/{slug(store)}/b{batch:010d}-s{split}-{attempt}.arrow"
 
 
 def shared_bucket_file(batch: int, attempt: str) -> str:
@@ -108,6 +110,16 @@ def result_batch(path: str) -> int:
     (42, 42)
     """
     return int(path.rpartition("/")[2][1:11])
+
+
+def written_batch(path: str) -> int | None:
+    """The batch that writes a file, by its name; None where the name does not tell.
+
+    >>> written_batch(bucket_file("s", 42, 0, "a1")), written_batch(state_file(7, "a1")), written_batch("answers/x")
+    (42, 7, None)
+    """
+    found = _WRITTEN.match(path.rpartition("/")[2])
+    return None if found is None else int(found[1])
 
 
 def delivered_file(query: str) -> str:

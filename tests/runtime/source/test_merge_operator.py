@@ -16,6 +16,7 @@ from dovetail.store.bucket_file import (
     check_bucket,
     times_of,
 )
+from dovetail.store.layout import written_batch
 from dovetail.store.write_bucket import BucketContent, write_bucket
 
 NOON = datetime.datetime(2024, 1, 1, 12, tzinfo=datetime.UTC)
@@ -54,11 +55,12 @@ def written(root: Path, batch: int, keys: list[int | None]) -> BucketMeta:
 def test_a_merged_bucket_holds_all_rows_bits_and_entries(tmp_path: Path) -> None:
     keys: list[list[int | None]] = [[3, None, 1], [1, 1], [None], [2, 3]]
     metas = tuple(written(tmp_path, batch, own) for batch, own in enumerate(keys))
-    done = run_merge(tmp_path, MergeTask("s", metas, partition=0), "ts")
+    done = run_merge(tmp_path, 9, MergeTask("s", metas, partition=0), "ts")
     assert done.replaced == tuple(meta.key for meta in metas)
     meta = done.merged
     check_bucket(tmp_path, meta)
     assert (meta.lower_batch, meta.upper_batch, meta.level, meta.rows) == (0, 3, 1, 8)
+    assert written_batch(meta.path) == 9
     assert meta.layout == metas[0].layout
     assert (meta.min_time_us, meta.max_time_us) == (metas[0].min_time_us, metas[3].max_time_us)
 
@@ -77,5 +79,5 @@ def test_a_merged_bucket_holds_all_rows_bits_and_entries(tmp_path: Path) -> None
 
 def test_the_merged_files_are_left_for_the_commit_to_remove(tmp_path: Path) -> None:
     metas = tuple(written(tmp_path, batch, [1]) for batch in range(2))
-    run_merge(tmp_path, MergeTask("s", metas, partition=0), "ts")
+    run_merge(tmp_path, 9, MergeTask("s", metas, partition=0), "ts")
     assert all((tmp_path / meta.path).exists() for meta in metas)

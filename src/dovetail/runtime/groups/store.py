@@ -98,7 +98,7 @@ class GroupStore:
                 yield meta, bucket, index
 
 
-def merge_groups(root: Path, merge: MergeTask, table: GroupTable) -> MergedBuckets:
+def merge_groups(root: Path, batch: int, merge: MergeTask, table: GroupTable) -> MergedBuckets:
     """Several buckets as one, in which every group has one row."""
     first, last = merge.buckets[0], merge.buckets[-1]
     pieces = [_rows(table, Bucket(root, meta, is_copied=True), meta, None) for meta in merge.buckets]
@@ -108,7 +108,7 @@ def merge_groups(root: Path, merge: MergeTask, table: GroupTable) -> MergedBucke
         root,
         _content(table, folded),
         store=table.id,
-        path=bucket_file(table.id, first.lower_batch, last.upper_batch, first.split, uuid4().hex[:12]),
+        path=bucket_file(table.id, batch, first.split, uuid4().hex[:12]),
         lower_batch=first.lower_batch,
         upper_batch=last.upper_batch,
         split=first.split,

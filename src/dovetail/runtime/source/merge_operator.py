@@ -20,7 +20,7 @@ from dovetail.store.layout import bucket_file
 from dovetail.store.write_bucket import BucketContent, write_bucket
 
 
-def run_merge(root: Path, merge: MergeTask, event_time: str | None) -> MergedBuckets:
+def run_merge(root: Path, batch: int, merge: MergeTask, event_time: str | None) -> MergedBuckets:
     """All buckets have one layout, so columns, selection bits and indexes join position by position."""
     buckets = [Bucket(root, meta, is_copied=True) for meta in merge.buckets]
     first, last = merge.buckets[0], merge.buckets[-1]
@@ -43,7 +43,7 @@ def run_merge(root: Path, merge: MergeTask, event_time: str | None) -> MergedBuc
         root,
         content,
         store=first.store,
-        path=bucket_file(first.store, first.lower_batch, last.upper_batch, first.split, uuid4().hex[:12]),
+        path=bucket_file(first.store, batch, first.split, uuid4().hex[:12]),
         lower_batch=first.lower_batch,
         upper_batch=last.upper_batch,
         split=first.split,
