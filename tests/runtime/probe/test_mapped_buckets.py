@@ -165,4 +165,4 @@ def test_a_bit_that_rotted_in_a_file_of_this_process_is_not_copied_into_another(
     flip(tmp_path / meta.path)
     os.utime(tmp_path / meta.path, ns=(times.st_atime_ns, times.st_mtime_ns))
     with pytest.raises(BucketCorrupt, match="other bytes"):
-        run_merge(tmp_path, MergeTask("s", (meta,), 0), None)
+        run_merge(tmp_path, 9, MergeTask("s", (meta,), 0), None)
