@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from dovetail.frontend.compile_sql import compile_sql
 from dovetail.kernels.evaluate.evaluate import evaluate, evaluate_mask
+from dovetail.query.expression import Expression
 from dovetail.query.stream import Stream
 from dovetail.query.types import BIGINT, BOOLEAN, STRING
 
@@ -63,7 +64,7 @@ def texts() -> st.SearchStrategy[str]:
 
 
 def conditions() -> st.SearchStrategy[str]:
-    comparison = st.sampled_from(["=", "<>", "<", "<=", ">", ">="])
+    comparison = st.sampled_from(["=", "<>", "<", "<=", ">", ">=", "IS NOT DISTINCT FROM", "IS DISTINCT FROM"])
     pattern = letters.map(lambda text: f"'{text}'")
     leaves = st.one_of(
         st.just("p"),
@@ -103,11 +104,15 @@ def duckdb_connection() -> duckdb.DuckDBPyConnection:
     return duckdb.connect(config={"threads": 1})
 
 
+def expression_of(item: str) -> Expression:
+    text = f"SELECT {item} AS answer FROM t JOIN (SELECT id AS other FROM t) u ON t.id = u.other"
+    return compile_sql(text, {"t": STREAM}).output[0].expression
+
+
 def both(item: str, records: list[dict[str, object]]) -> tuple[list[object], list[object], list[bool] | None]:
     """Ours, DuckDB's, and our mask if it is a condition."""
     table = table_of(records)
-    text = f"SELECT {item} AS answer FROM t JOIN (SELECT id AS other FROM t) u ON t.id = u.other"
-    expression = compile_sql(text, {"t": STREAM}).output[0].expression
+    expression = expression_of(item)
     ours = evaluate(expression, lambda column: table[column.name], len(table))
     connection = duckdb_connection()
     connection.register("t", table)
@@ -122,6 +127,24 @@ def test_conditions_agree_with_duckdb(item, records):
     ours, expected, mask = both(item, records)
     assert ours == expected
     assert mask == [value is True for value in expected]
+
+
+@given(numbers(), st.sampled_from(["IS NOT DISTINCT FROM", "IS DISTINCT FROM"]), numbers(), rows)
+def test_null_safe_comparisons_agree_with_duckdb(first, comparison, second, records):
+    ours, expected, mask = both(f"{first} {comparison} {second}", records)
+    assert ours == mask == expected
+
+
+@given(conditions(), numbers(), small, conditions(), rows)
+def test_filters_agree_with_duckdb_where_a_null_guards_a_division(first, divisor, least, last, records):
+    """DuckDB divides by zero without an error."""
+    item = f"{first} AND nullif({divisor}, 0) > {least} AND 12 / {divisor} > {least} AND {last}"
+    table = table_of(records)
+    mask = evaluate_mask(expression_of(item), lambda column: table[column.name], len(table))
+    connection = duckdb_connection()
+    connection.register("t", table)
+    expected = connection.execute(f"SELECT coalesce({item}, FALSE) FROM t ORDER BY id").fetchall()
+    assert mask.tolist() == [value for (value,) in expected]
 
 
 @given(numbers(), rows)

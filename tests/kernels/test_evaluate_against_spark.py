@@ -6,11 +6,14 @@ import datetime
 import math
 import random
 import struct
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import PySparkException
 
@@ -339,3 +342,60 @@ def test_what_fails_in_spark_fails_here(spark):
         ((_, expression),) = outputs(table, [item], "UTC")
         with pytest.raises(EvaluationError):
             evaluate(expression, lambda column: table[column.name], 1)
+
+
+GUARDED = pa.table(
+    {
+        "id": pa.array([0, 1, 2, 3, 4], pa.int32()),
+        "x": pa.array([None, 2, None, 4, 5], pa.int32()),
+        "y": pa.array([0, 1, 3, None, 2], pa.int32()),
+        "s": [None, "aba", None, "a", ""],
+        "dt": pa.array([None, 1, None, 2, 3], pa.int32()).cast(pa.date32()),
+    }
+)
+"""Where y is 0 all else is NULL, which guards what is divided by y in some places and not in others."""
+
+
+@pytest.fixture
+def guarded(spark, tmp_path):
+    """As a file: Spark would evaluate a local relation while it plans."""
+    pq.write_table(GUARDED, tmp_path / "t.parquet")
+    spark.read.parquet(str(tmp_path / "t.parquet")).createOrReplaceTempView("t")
+    return spark
+
+
+def test_what_a_null_guards_in_spark_it_guards_here(guarded):
+    items = expressions("guarded")
+    for row in range(len(GUARDED)):
+        table = GUARDED.slice(row, 1)
+        for (_, expression), item in zip(outputs(table, items, "UTC"), items, strict=True):
+            ours = answer_or_failure(
+                lambda e=expression, t=table: evaluate(e, lambda column: t[column.name], 1).to_pylist()
+            )
+            expected = answer_of_spark(guarded, f"SELECT {item} FROM t WHERE id = {row}")
+            assert ours == expected, f"{item} of {table.to_pylist()}"
+
+
+def test_filters_stop_where_those_of_spark_do(guarded):
+    items = expressions("filters")
+    for (_, expression), item in zip(outputs(GUARDED, items, "UTC"), items, strict=True):
+        ours = answer_or_failure(
+            lambda e=expression: np.flatnonzero(evaluate_mask(e, lambda column: GUARDED[column.name], 5)).tolist()
+        )
+        assert ours == answer_of_spark(guarded, f"SELECT id FROM t WHERE {item} ORDER BY id"), item
+
+
+def answer_or_failure(answer: Callable[[], list[object]]) -> list[object] | str:
+    try:
+        return answer()
+    except EvaluationError:
+        return "failed"
+
+
+def answer_of_spark(spark: SparkSession, text: str) -> list[object] | str:
+    try:
+        return [value for (value,) in spark.sql(text).collect()]
+    except PySparkException as error:
+        if "BY_ZERO" not in str(error):
+            raise
+        return "failed"

@@ -20,7 +20,7 @@ START_US = 1_767_225_600 * SECOND
 NOW_S = 1_767_225_600.0 + 3600.0
 AHEAD_US = START_US + 400 * 86_400 * SECOND
 """More than a day past the clock, and a time like any other if that is allowed."""
-IMPOSSIBLE_US = (300_000_000_000_000_000, -70_000_000_000_000_000)
+IMPOSSIBLE_US = (300_000_000_000_000_000, -70_000_000_000_000_000, -(2**63))
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.int64()), ("ts", pa.timestamp("us", "UTC"))])
 _ON = "ON a.k = b.k AND b.ts BETWEEN a.ts AND a.ts + INTERVAL 5 SECONDS"
 QUERIES = {

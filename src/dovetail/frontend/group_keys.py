@@ -50,7 +50,7 @@ class GroupKeys:
         if isinstance(part, Column) and part.name == WINDOW_END and part.relation in self._size_by_alias:
             start = self._key(Column(part.relation, WINDOW_START, part.type))
             size = Literal(self._size_by_alias[part.relation], INTERVAL)
-            grouped: Expression = Call("time_add", (start, size), part.type)
+            grouped: Expression = Call("elapse", (start, size), part.type)
         else:
             grouped = self._key(part)
         return self._grouped.setdefault(part, grouped)

@@ -9,7 +9,10 @@ from dovetail.query.types import SqlType
 
 _INTEGER_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 _FAILS_ON_EXACT = ("add", "sub", "mul", "neg", "abs", "round", "bround", "floor", "ceil")
-_ALWAYS_FAILS = ("div", "intdiv", "mod", "pmod", "time_add", "time_diff", "date_add", "date_sub", "timestamp_from")
+_ALWAYS_FAILS = (
+    *("div", "intdiv", "mod", "pmod"),
+    *("time_add", "elapse", "time_diff", "date_add", "date_sub", "date_trunc", "timestamp_from"),
+)
 _GROWING = ("repeat", "lpad", "rpad", "concat", "replace")
 
 

@@ -28,6 +28,7 @@ _SYMBOLS = {
     "add": "+",
     "sub": "-",
     "time_add": "+",
+    "elapse": "+",
     "time_diff": "-",
     "mul": "*",
     "div": "/",
@@ -39,7 +40,7 @@ _RANKS = (
     ("and",),
     ("not",),
     ("eq", "ne", "lt", "le", "gt", "ge", "eq_null_safe", "in", "like", "rlike", "is_null", "is_not_null"),
-    ("add", "sub", "time_add", "time_diff"),
+    ("add", "sub", "time_add", "elapse", "time_diff"),
     ("mul", "div", "intdiv", "mod"),
     ("neg",),
 )

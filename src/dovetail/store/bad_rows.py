@@ -157,10 +157,10 @@ def _shown(column: pa.ChunkedArray) -> list[Any]:
 def time_text(micros: int) -> str:
     """A time as text, of any year.
 
-    >>> time_text(0), time_text(253_402_300_800_000_000)
-    ('1970-01-01 00:00:00', 'year 10000')
+    >>> time_text(0), time_text(253_402_300_800_000_000), time_text(-(2**63))
+    ('1970-01-01 00:00:00', 'year 10000', 'year -290308')
     """
     try:
         return str(_EPOCH + timedelta(microseconds=micros))
     except OverflowError:
-        return f"year {np.datetime64(micros, 'us').astype('datetime64[Y]').astype(np.int64) + 1970}"
+        return f"year {np.datetime64(micros // 1_000_000, 's').astype('datetime64[Y]').astype(np.int64) + 1970}"

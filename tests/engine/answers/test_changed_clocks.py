@@ -111,3 +111,25 @@ def test_outer_joins_over_a_change_wait_long_enough(zone: str, tmp_path: Path) -
     expected = {(a, b) for a, found in matches.items() for b in found or [None]}
     sql = f"SELECT a.id, b.id AS other FROM a LEFT JOIN b ON b.id % 9 = 0 AND {condition}"
     assert pairs_of(sql, rows, zone, tmp_path) == expected
+
+
+GROUPED = """SELECT x.w.start AS s, x.w.end AS e, x.w, COUNT(*) AS n
+    FROM (SELECT *, window(ts, {0}) AS w FROM a) AS x GROUP BY x.w"""
+
+
+@pytest.mark.parametrize("zone", CHANGES)
+@pytest.mark.parametrize(("window", "days"), [("'1 day'", 1), ("'2 weeks'", 14), ("'2 days', '1 day', '5 hours'", 2)])
+def test_a_window_ends_its_size_after_its_start_whatever_the_clocks_do(
+    window: str, days: int, zone: str, tmp_path: Path
+) -> None:
+    rows = rows_near(CHANGES[zone][0], Random(f"{first_seed()} {zone}"))
+    with LocalSession(tmp_path, timezone=zone) as session:
+        session.create_stream("a", SCHEMA, "ts", "0 seconds")
+        session.create_query(GROUPED.format(window), "q")
+        session.push({"a": table(rows)})
+        session.push({"a": table([(999, rows[-1][1] + 30 * DAY, rows[-1][2])])})
+        found = session.results("q")
+    assert len(found)
+    micros = [found[name].cast(pa.int64()).to_pylist() for name in ("s", "e")]
+    assert [end - start for start, end in zip(*micros, strict=True)] == [days * 86_400_000_000] * len(found)
+    assert [row["w"] for row in found.to_pylist()] == [{"start": r["s"], "end": r["e"]} for r in found.to_pylist()]

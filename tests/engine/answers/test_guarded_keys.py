@@ -1,4 +1,4 @@
-"""A selection may guard a key, a residual or an output from failing, as in batch SQL."""
+"""A condition may guard a key, a residual or an output from failing, as in batch SQL: also one that is NULL."""
 
 from __future__ import annotations
 
@@ -123,3 +123,27 @@ def test_guarded_keys_find_all_that_they_should_whoever_comes_when(
             and max(a_batch, b_batch) >= first_batch
         ]
         assert sorted((row["a"], row["b"]) for row in session.results(name).to_pylist()) == sorted(expected)
+
+
+NULLS = pa.schema([("id", pa.int64()), ("x", pa.int32()), ("y", pa.int32())])
+WITH_NULLS = pa.table({"id": [1, 2, 3, 4], "x": [None, 2, None, 4], "y": [0, 1, None, 9]}, schema=NULLS)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT id FROM a WHERE x > 0 AND 10 / y > 1",
+        "SELECT id FROM a WHERE NOT (x <= 0 OR 10 / y <= 1)",
+        "SELECT id FROM a WHERE id > 0 AND (x > 0 AND 10 / y > 1)",
+        "SELECT a.id FROM a JOIN b ON a.id = b.id AND a.x > b.x - 1 AND 20 / (a.y + b.y) > 1",
+        "SELECT id FROM a GROUP BY id HAVING max(x) > 0 AND 10 / max(y) > 1",
+    ],
+)
+def test_no_conjunct_after_one_that_is_null_is_asked(tmp_path: Path, sql: str) -> None:
+    session = LocalSession(tmp_path / "checkpoint")
+    session.create_stream("a", NULLS)
+    session.create_stream("b", NULLS)
+    query = session.create_query(sql, name="q")
+    session.push({"a": WITH_NULLS, "b": WITH_NULLS})
+    assert query.status.error is None
+    assert sorted(session.results("q")["id"].to_pylist()) == [2, 4]

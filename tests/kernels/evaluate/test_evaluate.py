@@ -147,6 +147,61 @@ def test_right_operand_is_not_reached_beside_a_null():
     assert values(expression, d=doubles(None, 1.0), i=ints(1, 6), j=ints(0, 3)) == [None, 3.0]
 
 
+def test_an_operand_that_can_fail_is_no_null_beside_one_for_the_null_safe_comparison():
+    same = call("eq_null_safe", X, call("add", Y, Literal(1, INT), type=INT))
+    columns = {"i": ints(None, 2, None, 4), "j": ints(1, 1, None, 9)}
+    assert values(same, **columns) == [False, True, True, False]
+    assert values(call("not", same), **columns) == [True, False, False, True]
+    with pytest.raises(EvaluationError, match="division by zero"):
+        values(call("eq_null_safe", D, QUOTIENT), d=doubles(None), i=ints(1), j=ints(0))
+
+
+def test_locate_asks_for_its_start_first():
+    start = call("intdiv", call("cast", X, type=BIGINT), call("cast", Y, type=BIGINT), type=BIGINT)
+    found = call("locate", Literal("a", STRING), S, call("cast", start, type=INT), type=INT)
+    columns = {"s": pa.array(["ba", None, None, "ba"]), "i": ints(1, 1, None, None), "j": ints(1, 1, 1, 0)}
+    assert values(found, **columns) == [2, None, 0, 0]
+    with pytest.raises(EvaluationError, match="division by zero"):
+        values(found, s=pa.array([None], pa.string()), i=ints(1), j=ints(0))
+
+
+MUCH = call("gt", QUOTIENT, Literal(1.0, DOUBLE))
+POSITIVE = call("gt", D, Literal(0.0, DOUBLE))
+
+
+@pytest.mark.parametrize(
+    ("condition", "passed"),
+    [
+        (call("and", POSITIVE, MUCH), [False, True, False]),
+        (call("and", call("is_not_null", X), call("and", POSITIVE, MUCH)), [False, True, False]),
+        (call("and", call("and", POSITIVE, MUCH), call("lt", X, Literal(9, INT))), [False, True, False]),
+        (call("or", call("and", POSITIVE, MUCH), call("lt", X, Literal(9, INT))), None),
+        (call("or", call("lt", X, Literal(0, INT)), call("and", POSITIVE, MUCH)), None),
+        (call("not", call("and", POSITIVE, MUCH)), None),
+        (call("is_not_null", call("and", POSITIVE, MUCH)), None),
+    ],
+)
+def test_a_filter_stops_at_a_null_conjunct_and_a_value_does_not(condition: Call, passed: list[bool] | None):
+    columns = {"d": doubles(None, 1.0, -1.0), "i": ints(6, 6, 6), "j": ints(0, 3, 0)}
+    with pytest.raises(EvaluationError, match="division by zero"):
+        values(condition, **columns)
+    if passed is None:
+        with pytest.raises(EvaluationError, match="division by zero"):
+            evaluate_mask(condition, lambda column: columns[column.name], 3)
+    else:
+        assert evaluate_mask(condition, lambda column: columns[column.name], 3).tolist() == passed
+
+
+@pytest.mark.parametrize("function", ["floor", "ceil"])
+@pytest.mark.parametrize("sql_type", [DOUBLE, FLOAT])
+def test_whole_numbers_end_below_two_to_the_63(function: str, sql_type: SqlType):
+    expression = call(function, Column("a", "n", sql_type), type=BIGINT)
+    column = pa.array([-(2.0**63), 2.0**62, None], arrow_type(sql_type))
+    assert values(expression, n=column) == [-(2**63), 2**62, None]
+    with pytest.raises(EvaluationError, match="bigint overflow"):
+        values(expression, n=pa.array([2.0**63], arrow_type(sql_type)))
+
+
 @pytest.mark.parametrize(
     ("expression", "columns", "what"),
     [

@@ -205,6 +205,15 @@ class ExpressionMaker:
             return self.shape.choice(booleans).text
         return sql("({})", self.predicate(columns, 0))
 
+    def selection(self, columns: Sequence[ScopeColumn]) -> SqlText:
+        """A whole WHERE. Its first conjunct may be NULL where the second would fail, which is NULL in DuckDB."""
+        integer = [column for column in columns if column.kind in INTEGER_KINDS]
+        if not integer or self.shape.random() >= 0.25:
+            return self.predicate(columns)
+        divisor = self.shape.choice(integer).text
+        guard = sql("nullif({}, 0) > {}", divisor, self.constants.randint(-4, 1))
+        return sql("{} AND 12 / {} > {} AND {}", guard, divisor, self.constants.randint(-9, 4), self.predicate(columns))
+
     def predicate(self, columns: Sequence[ScopeColumn], depth: int = 1) -> SqlText:
         """A condition over any of the columns, true for a fair share of rows."""
         shape = self.shape
@@ -224,15 +233,15 @@ class ExpressionMaker:
 
     def _comparison(self, columns: Sequence[ScopeColumn]) -> SqlText:
         first, group = self.value(columns)
-        operator = self.shape.choice(["<", "<=", ">", ">=", "<>", "<>", "=", "!="])
+        operator = self.shape.choice([*("<", "<=", ">", ">=", "<>", "<>", "!=") * 2, "=", "<=>"])
         if group == "boolean":
             operator = self.shape.choice(["=", "<>"])
         if self.shape.random() < 0.3:
-            return sql("{} {} {}", first, operator, self.of_group(columns, group))
+            return compared(first, operator, self.of_group(columns, group))
         literal = self.literal("int" if group == "number" else group)
         if self.shape.random() < 0.2:
-            return sql("{} {} {}", literal, operator, first)
-        return sql("{} {} {}", first, operator, literal)
+            return compared(sql("{}", literal), operator, first)
+        return compared(first, operator, sql("{}", literal))
 
     def _null_test(self, columns: Sequence[ScopeColumn]) -> SqlText:
         usable = [column for column in columns if column.kind != "window"]
@@ -256,6 +265,12 @@ class ExpressionMaker:
     def _like(self, columns: Sequence[ScopeColumn]) -> SqlText:
         pattern = self.constants.choice(["a%", "%b", "_", "%", "a_", "%a%", "b"])
         return sql("{} {} '{}'", self.text(columns), self.shape.choice(["LIKE", "NOT LIKE"]), pattern)
+
+
+def compared(first: SqlText, operator: str, second: SqlText) -> SqlText:
+    same = sql("{} {} {}", first, operator, second)
+    in_duckdb = "IS NOT DISTINCT FROM" if operator == "<=>" else operator
+    return SqlText(same.dovetail, same.spark, sql("{} {} {}", first, in_duckdb, second).duckdb)
 
 
 def shifted_date(column: SqlText, days: int) -> SqlText:

@@ -195,7 +195,7 @@ class QueryMaker:
             items = [*items, sql("{} AS w", window.text(stream.event_time))]
             outer.append(ScopeColumn(sql("{}.w", alias), "window"))
         has_where = self.limits.selections and self.shape.random() < 0.35
-        where = sql(" WHERE {}", self.expressions.predicate(inner)) if has_where else sql("")
+        where = sql(" WHERE {}", self.expressions.selection(inner)) if has_where else sql("")
         source = sql("(SELECT {} FROM {}{})", join_sql(", ", items), stream.name, where)
         return Relation(source, alias, tuple(outer))
 

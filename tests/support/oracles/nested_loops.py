@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dovetail.kernels.evaluate.evaluate import evaluate
+from dovetail.kernels.evaluate.evaluate import evaluate, evaluate_mask
 from dovetail.query.aggregation import GroupWindow
 from dovetail.query.expression import Call, Expression, relations_of
 from dovetail.query.join_query import WINDOW_END, WINDOW_START, HopWindow, JoinQuery, Relation
@@ -115,7 +115,7 @@ def is_within(columns: Columns, earlier: str, later: str, upper_us: int) -> np.n
 
 
 def is_true(condition: Expression, columns: Columns, row_count: int) -> np.ndarray:
-    return _as_mask(evaluated(condition, columns, row_count))
+    return evaluate_mask(condition, lambda column: columns[column.relation, column.name], row_count)
 
 
 def _as_mask(array: pa.Array) -> np.ndarray:

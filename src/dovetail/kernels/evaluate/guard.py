@@ -1,8 +1,9 @@
 """How to keep expressions that can fail from rows that Spark would not evaluate.
 
 Spark evaluates operands from left to right and stops at the first NULL of an operator that gives
-NULL for it; a branch of CASE only runs where its condition holds. Evaluating everything everywhere
-would fail on rows where Spark answers. What cannot fail is evaluated everywhere: that is faster.
+NULL for it; a branch of CASE only runs where its condition holds. `<=>` gives no NULL for a NULL, so
+it stops nowhere. Evaluating everything everywhere would fail on rows where Spark answers. What
+cannot fail is evaluated everywhere: that is faster.
 """
 
 from __future__ import annotations
@@ -15,15 +16,30 @@ from dovetail.kernels.evaluate.rows import Kernel, Mask, Rows, Value, spread, va
 from dovetail.query.can_fail import can_fail
 from dovetail.query.expression import Call
 
-_RIGHT_FIRST = ("div", "intdiv", "mod", "pmod")  # Spark looks at the divisor first
+_ORDERS = {
+    **dict.fromkeys(("div", "intdiv", "mod", "pmod"), (1, 0)),  # Spark looks at the divisor first
+    "locate": (2, 0, 1),  # a start that is NULL gives 0, whatever the texts are
+}
+"""Which operand goes before which, where it is not from left to right."""
+_TAKES_NULLS = ("eq_null_safe",)
+"""What a NULL is a value for like any other: all operands are needed of every row."""
 
 
 def operands_of(call: Call, kernels: tuple[Kernel, ...]) -> Callable[[Rows], list[Value]]:
+    if call.function in _TAKES_NULLS:
+        return lambda rows: [kernel(rows) for kernel in kernels]
     risky = tuple(can_fail(arg) for arg in call.args)
-    if call.function in _RIGHT_FIRST:
-        backwards = _Operands(kernels[::-1], risky[::-1])
-        return lambda rows: backwards(rows)[::-1]
-    return _Operands(kernels, risky)
+    order = _ORDERS.get(call.function)
+    if order is None:
+        return _Operands(kernels, risky)
+    in_order = _Operands(tuple(kernels[place] for place in order), tuple(risky[place] for place in order))
+    places = [order.index(place) for place in range(len(order))]
+
+    def operands(rows: Rows) -> list[Value]:
+        values = in_order(rows)
+        return [values[place] for place in places]
+
+    return operands
 
 
 class _Operands:

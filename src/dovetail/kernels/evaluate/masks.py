@@ -2,6 +2,10 @@
 
 A mask says where a condition is true, so NULL and false are one. That holds through AND and OR, not
 through NOT: negations go through the general kernels.
+
+Spark's filters ask one conjunct after another, and stop at the first that is not true; a value `a AND b`
+stops where `a` is false, not where it is NULL. So conjuncts are asked as a filter asks them, and what is
+below an OR as a value is computed.
 """
 
 from __future__ import annotations
@@ -45,8 +49,10 @@ def _inverted(mask: Mask) -> Mask:
 def mask_of(expression: Expression) -> MaskKernel:
     """A function of rows that says where the condition is true."""
     if isinstance(expression, Call):
-        if expression.function in ("and", "or") and not can_fail(expression.args[1]):
-            return _connective(expression)
+        if expression.function == "and":
+            return _conjunction(expression)
+        if expression.function == "or" and not can_fail(expression):
+            return _disjunction(expression)
         fast = _constant_comparison(expression)
         if fast is not None:
             return fast
@@ -59,10 +65,24 @@ def mask_of(expression: Expression) -> MaskKernel:
     return lambda rows: true_mask(kernel(rows), rows.length)
 
 
-def _connective(call: Call) -> MaskKernel:
+def _conjunction(call: Call) -> MaskKernel:
     first, second = (mask_of(arg) for arg in call.args)
-    if call.function == "and":
+    if not can_fail(call.args[1]):
         return lambda rows: first(rows) & second(rows)
+
+    def mask(rows: Rows) -> Mask:
+        reached = first(rows)
+        if reached.all():
+            return second(rows)
+        result = np.zeros(rows.length, dtype=bool)
+        result[reached] = second(rows.where(reached))
+        return result
+
+    return mask
+
+
+def _disjunction(call: Call) -> MaskKernel:
+    first, second = (mask_of(arg) for arg in call.args)
     return lambda rows: first(rows) | second(rows)
 
 

@@ -32,6 +32,7 @@ Function = Callable[[list[Value], Call, Rows], Value]
 _CONTEXT = decimal.Context(prec=400, rounding=decimal.ROUND_HALF_UP, Emax=10_000, Emin=-10_000)
 _MOST_DIGITS = 350
 """No number has more before or after its point; to round to more is to round to these."""
+_BIGINT_EDGE = 2.0**63
 _OVERFLOW_HINT = "cast the argument to decimal(38,s) first"
 
 
@@ -61,7 +62,9 @@ def _whole(round_down: bool) -> Function:
         valid = valid_mask(array, rows.length)
         with np.errstate(all="ignore"):
             whole = to_whole(numbers(array))
-        # Spark gives 0 for NaN here, though it refuses to cast NaN to bigint.
+        # Spark gives 0 for NaN here, and refuses 2^63; a cast to bigint does neither.
+        if (valid & (whole == _BIGINT_EDGE)).any():
+            raise fail(f"{call.function}: bigint overflow", _OVERFLOW_HINT)
         return bigint_from_double(np.where(np.isnan(whole), 0.0, whole), valid, call)
 
     return apply
@@ -69,7 +72,7 @@ def _whole(round_down: bool) -> Function:
 
 def bigint_from_double(whole: Numbers, valid: Mask, call: Call) -> Value:
     """2^63 itself becomes the largest bigint, as in Java; beyond it fails."""
-    edge = 2.0**63
+    edge = _BIGINT_EDGE
     with np.errstate(all="ignore"):
         is_inside = (whole >= -edge) & (whole <= edge)
         if (valid & ~is_inside).any():

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dovetail.kernels.arrow_types import arrow_type
-from dovetail.kernels.evaluate.rows import Rows, Value, fail
+from dovetail.kernels.evaluate.far_times import near_times
+from dovetail.kernels.evaluate.rows import Rows, Value, as_array, fail
 from dovetail.kernels.evaluate.zone import from_moved_local, micros_of, to_local
 from dovetail.query.expression import Call, Literal
 from dovetail.query.time_text import has_offset
@@ -26,7 +27,6 @@ def _checked(kernel: Callable[[Value, Value], Value], a: Value, b: Value, what: 
 
 
 def _time_add(args: list[Value], call: Call, rows: Rows) -> Value:
-    wanted = arrow_type(call.type, rows.timezone)
     interval = call.args[1]
     start, shift = args
     if call.type.name == "timestamp" and has_offset(rows.timezone) and isinstance(interval, Literal):
@@ -36,8 +36,13 @@ def _time_add(args: list[Value], call: Call, rows: Rows) -> Value:
             moved = pc.add(micros_of(to_local(start, rows.timezone)), pa.scalar(days_us))
             start = from_moved_local(pc.cast(moved, pa.timestamp("us")), start, rows.timezone)
             shift = pa.scalar(interval.value - days_us, pa.duration("us"))
-    total = _checked(pc.add_checked, micros_of(start), micros_of(shift), "timestamp")
-    return pc.cast(total, wanted)
+    return _elapse([start, shift], call, rows)
+
+
+def _elapse(args: list[Value], call: Call, rows: Rows) -> Value:
+    """So much later, whatever the clocks of a zone do meanwhile; a window ends so long after its start."""
+    total = _checked(pc.add_checked, micros_of(args[0]), micros_of(args[1]), "timestamp")
+    return pc.cast(total, arrow_type(call.type, rows.timezone))
 
 
 def _time_diff(args: list[Value], call: Call, rows: Rows) -> Value:
@@ -57,21 +62,37 @@ def _date_diff(args: list[Value], call: Call, rows: Rows) -> Value:
     return pc.subtract(pc.cast(args[0], pa.int32()), pc.cast(args[1], pa.int32()))
 
 
-def _field(kernel: Callable[[Value], Value]) -> Function:
-    def apply(args: list[Value], call: Call, rows: Rows) -> Value:
-        moment = args[0] if pa.types.is_date(args[0].type) else to_local(args[0], rows.timezone)
-        return pc.cast(kernel(moment), pa.int32())
+def _field(kernel: Callable[[Value], Value], *, counts_years: bool = False) -> Function:
+    def field(value: Value, call: Call, rows: Rows) -> Value:
+        near = near_times(value)
+        moment = near.times if pa.types.is_date(value.type) else to_local(near.times, rows.timezone)
+        found = pc.cast(kernel(moment), pa.int32())
+        return near.true_years(found) if counts_years else found
 
-    return apply
+    return _of_arrays(field)
 
 
-def _date_trunc(args: list[Value], call: Call, rows: Rows) -> Value:
+def _date_trunc(value: Value, call: Call, rows: Rows) -> Value:
     unit = call.args[0]
     assert isinstance(unit, Literal)
     if unit.value == "microsecond":
-        return args[1]
-    local = to_local(args[1], rows.timezone)
-    return from_moved_local(pc.floor_temporal(local, unit=unit.value), args[1], rows.timezone)
+        return value
+    near = near_times(value)
+    local = to_local(near.times, rows.timezone)
+    truncated = from_moved_local(pc.floor_temporal(local, unit=unit.value), near.times, rows.timezone)
+    return near.moved_back(truncated)
+
+
+def _of_arrays(function: Callable[[Value, Call, Rows], Value]) -> Function:
+    """Of the last argument; of one time for all rows the one answer."""
+
+    def apply(args: list[Value], call: Call, rows: Rows) -> Value:
+        value = args[-1]
+        if isinstance(value, pa.Scalar):
+            return function(pa.repeat(value, 1), call, rows)[0]
+        return function(as_array(value, rows.length), call, rows)
+
+    return apply
 
 
 def _unix(unit_us: int) -> Function:
@@ -104,11 +125,12 @@ def _timestamp_from(args: list[Value], call: Call, rows: Rows) -> Value:
 
 TIMES: dict[str, Function] = {
     "time_add": _time_add,
+    "elapse": _elapse,
     "time_diff": _time_diff,
     "date_add": _date_shift(pc.add_checked),
     "date_sub": _date_shift(pc.subtract_checked),
     "datediff": _date_diff,
-    "year": _field(pc.year),
+    "year": _field(pc.year, counts_years=True),
     "quarter": _field(pc.quarter),
     "month": _field(pc.month),
     "day": _field(pc.day),
@@ -119,7 +141,7 @@ TIMES: dict[str, Function] = {
     "hour": _field(pc.hour),
     "minute": _field(pc.minute),
     "second": _field(pc.second),
-    "date_trunc": _date_trunc,
+    "date_trunc": _of_arrays(_date_trunc),
     "unix_timestamp": _unix_timestamp,
     "unix_seconds": _unix(1_000_000),
     "unix_millis": _unix(1_000),

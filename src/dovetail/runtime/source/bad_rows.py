@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dovetail.kernels.match.special_values import NULL_TIME
 from dovetail.query.row_rules import FIRST_TIME_US, LAST_TIME_US, QUARANTINE
 from dovetail.query.stream import Stream
 from dovetail.runtime.batch_task import BATCH, BatchTask
@@ -59,7 +58,9 @@ class BadRowSieve:
         if times is not None and length:
             last_time_us = self._last_time_of(stream, columns)
             if times.max() > np.min(last_time_us) or times.min() < FIRST_TIME_US:
-                bad = (times > last_time_us) | ((times < FIRST_TIME_US) & (times != NULL_TIME))
+                # The column says what is NULL: the earliest time of all is the number that stands for it.
+                known = columns[str(stream.event_time)].is_valid().to_numpy(zero_copy_only=False)
+                bad = known & ((times > last_time_us) | (times < FIRST_TIME_US))
         if records is not None and records.null_count < length:
             undecoded: npt.NDArray[np.bool_] = records.is_valid().to_numpy(zero_copy_only=False)
             bad = undecoded if bad is None else bad | undecoded
