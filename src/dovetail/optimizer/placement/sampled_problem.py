@@ -57,6 +57,11 @@ class SampledStream:
         found: F64 = self.cells.rows * self._is_placed.sum(axis=1)
         return found
 
+    @property
+    def keyed_rows(self) -> float:
+        """Those that some use places; the others go nowhere."""
+        return float(self.cells.rows[self._is_placed.any(axis=1)].sum())
+
     def association(self) -> float:
         """How much the key groups of its uses go together beyond chance: phi squared, of the pair where it is most.
 
@@ -130,8 +135,8 @@ class SampledProblem:
 
     @cached_property
     def least_s(self) -> float:
-        """No placement costs less: each row shipped once, all partitions equally busy."""
-        weighted = sum(float(stream.cells.rows.sum()) * stream.row_weight for stream in self.streams)
+        """No placement costs less: each row that has a key shipped once, all partitions equally busy."""
+        weighted = sum(stream.keyed_rows * stream.row_weight for stream in self.streams)
         load = sum(float(stream.use_rows.sum()) for stream in self.streams) / self.partition_count
         return self.costs.copy_s * weighted + self.costs.process_s * load
 
