@@ -88,6 +88,21 @@ def test_of_two_claims_the_one_that_makes_the_query_counts(tmp_path):
         assert (owners.of("q"), Owners(tmp_path / winner / "owners.jsonl").of("q")) == (winner, winner)
 
 
+def test_a_claim_takes_a_query_from_nobody_before_it_is_decided(tmp_path):
+    path = tmp_path / "owners.jsonl"
+    owners = Owners(path)
+    with owners.claiming("q", "carol"):
+        pass
+    with owners.claiming("q", "alice") as first, owners.claiming("q", "bob") as second:
+        assert owners.of("q") == "carol"
+        assert [owners.count(each, ["q"]) for each in ("alice", "bob", "carol")] == [1, 1, 1]
+        first.is_kept = second.is_kept = False
+    assert (owners.of("q"), Owners(path).of("q")) == ("carol", "carol")
+    with owners.claiming("q", "bob"):
+        pass
+    assert (owners.of("q"), Owners(path).of("q")) == ("bob", "bob")
+
+
 def test_changes_come_at_a_rate(world, join):
     client = world.client(limits=Limits(changes_per_s=1, changes_burst=3))
     codes = [client.post("/v1/queries", json={"sql": join, "name": f"q{n}"}).status_code for n in range(5)]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,11 +23,10 @@ _log = logging.getLogger("dovetail")
 
 @dataclass
 class Claim:
-    """`before` is who had the name; the owner stays if `is_kept` still holds in the end."""
+    """The query becomes the owner's if `is_kept` still holds in the end."""
 
     name: str
     owner: str
-    before: str | None
     is_kept: bool = True
 
 
@@ -43,10 +41,12 @@ class Owners:
         self._syncs = syncs
         self._writing = threading.Lock()
         self._lock = threading.Lock()
-        # Names of queries that are being created: they count before the engine knows them.
-        self._claimed: Counter[str] = Counter()
+        # Of queries that are being created, the earliest first: they count before the engine knows them.
+        self._claims: dict[str, list[Claim]] = {}
         read = read_owners(path)
         self._owner_by_name = dict(read.owner_by_name)
+        """As it was decided; the file may say already what a claim asks for."""
+        self._said_by_name = dict(read.owner_by_name)
         # None while the file is not known to say the same.
         self._seal = read.seal
 
@@ -57,22 +57,26 @@ class Owners:
             return {name for name, owner in self._owner_by_name.items() if owner is not None}
 
     def of(self, name: str) -> str | None:
+        """Who may change it. A claim gives nobody a right to what has an owner, before it is decided."""
         with self._lock:
-            return self._owner_by_name.get(name)
+            decided = self._owner_by_name.get(name)
+            claims = self._claims.get(name)
+            return claims[0].owner if decided is None and claims else decided
 
     def count(self, owner: str, names: Iterable[str]) -> int:
         """How many of these queries are the owner's, those that are being created included."""
         with self._lock:
-            return sum(self._owner_by_name.get(name) == owner for name in {*names, *self._claimed})
+            claimed = {name for name, claims in self._claims.items() if any(each.owner == owner for each in claims)}
+            return len(claimed | {name for name in names if self._owner_by_name.get(name) == owner})
 
     @contextmanager
     def claiming(self, name: str, owner: str) -> Iterator[Claim]:
         """While a query is created; a creation that fails, or finds the query there, leaves the owner as it was."""
+        claim = Claim(name, owner)
         with self._writing:
-            claim = Claim(name, owner, self.of(name))
-            self._note(name, owner)
+            self._say(name, owner)
             with self._lock:
-                self._claimed[name] += 1
+                self._claims.setdefault(name, []).append(claim)
         try:
             yield claim
         except BaseException:
@@ -80,45 +84,46 @@ class Owners:
             raise
         finally:
             with self._writing:
-                with self._lock:
-                    self._claimed -= Counter([name])
-                # Whoever claimed the name since has noted himself.
-                if not claim.is_kept and self.of(name) == owner:
-                    self._take_back(claim)
+                self._decide(claim)
+
+    def _decide(self, claim: Claim) -> None:
+        """The file says the same again, if others claimed the name as well, or it comes to nothing."""
+        name = claim.name
+        with self._lock:
+            self._claims[name].remove(claim)
+            if not self._claims[name]:
+                del self._claims[name]
+            if claim.is_kept:
+                self._owner_by_name[name] = claim.owner
+        try:
+            self._say(name, self.of(name))
+        except OSError as error:
+            # What came of the creation is decided, and no matter of this file: the next claim writes it anew.
+            said, self._said_by_name[name] = self._said_by_name.get(name), self.of(name)
+            _log.warning(
+                "%s still says that query %s is of %s, which it is not, until the file can be written (%s)",
+                self._path,
+                name,
+                said,
+                error.strerror,
+            )
 
     def forget_others(self, names: Iterable[str]) -> None:
         """Keep the lines of these queries only: at the start, so that the file does not grow for ever."""
         with self._writing:
             kept = {name: owner for name in names if (owner := self.of(name)) is not None}
             self._write_all(kept)
+            self._said_by_name = dict(kept)
             with self._lock:
                 self._owner_by_name = dict(kept)
 
-    def _note(self, name: str, owner: str | None) -> None:
+    def _say(self, name: str, owner: str | None) -> None:
         """Raises OSError where it cannot be written; then all is as before."""
         if self._seal is None:
-            self._write_all({**self._owner_by_name, name: owner})
-        elif self.of(name) != owner:
+            self._write_all({**self._said_by_name, name: owner})
+        elif self._said_by_name.get(name) != owner:
             self._append(name, owner, self._seal)
-        self._remember(name, owner)
-
-    def _take_back(self, claim: Claim) -> None:
-        try:
-            self._note(claim.name, claim.before)
-        except OSError as error:
-            # What came of the creation is decided, and no matter of this file.
-            self._remember(claim.name, claim.before)
-            _log.warning(
-                "%s still says that query %s is of %s, which it is not, until the file can be written (%s)",
-                self._path,
-                claim.name,
-                claim.owner,
-                error.strerror,
-            )
-
-    def _remember(self, name: str, owner: str | None) -> None:
-        with self._lock:
-            self._owner_by_name[name] = owner
+        self._said_by_name[name] = owner
 
     def _append(self, name: str, owner: str | None, before: int) -> None:
         line, seal = sealed_line(name, owner, before)
