@@ -210,6 +210,9 @@ class Bucket:
             self._times[event_time] = times_of(self.column(event_time))
         return self._times[event_time]
 
+    def has_index(self, index_id: str) -> bool:
+        return index_id in self._places
+
     def index(self, index_id: str) -> BucketIndex | None:
         place = self._places.get(index_id)
         if place is None:

@@ -168,9 +168,10 @@ class StoreSnapshot:
 
     def has_whole_index(self, ordinal: int, index: IndexPlan) -> bool:
         """Whether the bucket's index has all rows, whoever uses it."""
-        if any(name == index.id for name, _ in self.metas[ordinal].indexes):
+        bucket = self._buckets[ordinal]
+        if bucket.file.has_index(index.id):
             return True
-        return isinstance(self._buckets[ordinal].index(index, self._timezone, self.store.event_time), BucketIndex)
+        return isinstance(bucket.index(index, self._timezone, self.store.event_time), BucketIndex)
 
     def _index(self, ordinal: int, index: IndexPlan) -> tuple[Hashable, BucketIndex]:
         """Under a key that tells it from others of the bucket: one that fails on some row is of those that want it."""
