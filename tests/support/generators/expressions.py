@@ -206,13 +206,19 @@ class ExpressionMaker:
         return sql("({})", self.predicate(columns, 0))
 
     def selection(self, columns: Sequence[ScopeColumn]) -> SqlText:
-        """A whole WHERE. Its first conjunct may be NULL where the second would fail, which is NULL in DuckDB."""
+        """A whole WHERE. Its first conjunct may be NULL where the second would fail, which is NULL in DuckDB.
+
+        Spark moves conjuncts about, and may ask the second first: there it is NULL as well.
+        """
         integer = [column for column in columns if column.kind in INTEGER_KINDS]
         if not integer or self.shape.random() >= 0.25:
             return self.predicate(columns)
         divisor = self.shape.choice(integer).text
         guard = sql("nullif({}, 0) > {}", divisor, self.constants.randint(-4, 1))
-        return sql("{} AND 12 / {} > {} AND {}", guard, divisor, self.constants.randint(-9, 4), self.predicate(columns))
+        least, rest = self.constants.randint(-9, 4), self.predicate(columns)
+        same = sql("{} AND 12 / {} > {} AND {}", guard, divisor, least, rest)
+        in_spark = sql("{} AND 12 / nullif({}, 0) > {} AND {}", guard, divisor, least, rest)
+        return SqlText(same.dovetail, in_spark.spark, same.duckdb)
 
     def predicate(self, columns: Sequence[ScopeColumn], depth: int = 1) -> SqlText:
         """A condition over any of the columns, true for a fair share of rows."""
